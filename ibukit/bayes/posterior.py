@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -13,7 +14,7 @@ from ibukit.bayes._gibbs import Draws
 from ibukit.bayes._marginals import Marginals
 from ibukit.bayes._randomized_response import ResponsePosterior
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
 
 Exact = Marginals | ResponsePosterior
@@ -93,7 +94,20 @@ class Posterior(arguments.ReadOnlyArrays):
             return np.asarray(self._shrinkage * self._law.standard_errors())
         return np.zeros(len(self.mean))
 
-    def interval(self, level: float = 0.95, of: Any = None) -> tuple[Any, Any]:
+    @overload
+    def interval(self, level: float = ..., of: None = None) -> tuple[Floats, Floats]: ...
+    @overload
+    def interval(self, level: float = ..., *, of: OneFunctional) -> tuple[float, float]: ...
+    @overload
+    def interval(self, level: float, of: OneFunctional) -> tuple[float, float]: ...
+    @overload
+    def interval(
+        self, level: float = ..., of: ArrayLike | None = ...
+    ) -> tuple[float | Floats, float | Floats]: ...
+
+    def interval(
+        self, level: float = 0.95, of: Any = None
+    ) -> tuple[float | Floats, float | Floats]:
         """Equal-tailed credible intervals, each holding with probability `level`.
 
         :math:`P_{x}` or :math:`F_{x}` is in each with this posterior probability. What is exact:
@@ -132,28 +146,28 @@ class Posterior(arguments.ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.329, 0.002]), array([0.998, 0.671]))
         """
-        tail, questions = (
+        tail, functionals = (
             (1 - arguments.fraction("level", level, "()")) / 2,
             parse_functionals(of, self.alphabet),
         )
         law = self._law
         if isinstance(law, Draws):
             ends = (
-                law.quantiles(self.of, tail, questions.weights),
-                law.quantiles(self.of, 1 - tail, questions.weights),
+                law.quantiles(self.of, tail, functionals.weights),
+                law.quantiles(self.of, 1 - tail, functionals.weights),
             )
         else:
             ends = self._of_single_secrets(
-                questions, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
+                functionals, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
             )
-        lower = np.maximum(ends[0], questions.least)
-        return questions.answer(lower), questions.answer(np.minimum(ends[1], questions.most))
+        lower = np.maximum(ends[0], functionals.least)
+        return functionals.answer(lower), functionals.answer(np.minimum(ends[1], functionals.most))
 
     def _of_single_secrets(
-        self, questions: LinearFunctionals, low: Floats, high: Floats
+        self, functionals: LinearFunctionals, low: Floats, high: Floats
     ) -> tuple[Floats, Floats]:
         """From the quantiles of the probabilities those of b + c theta_x."""
-        secrets, base, slope = questions.of_one_secret()
+        secrets, base, slope = functionals.of_one_secret()
         if (secrets < 0).any():
             row = int((secrets < 0).argmax())
             raise ValueError(
@@ -163,7 +177,20 @@ class Posterior(arguments.ReadOnlyArrays):
         ends = base + np.stack([low, high])[:, secrets] * slope
         return ends.min(axis=0), ends.max(axis=0)
 
-    def interval_errors(self, level: float = 0.95, of: Any = None) -> tuple[Any, Any]:
+    @overload
+    def interval_errors(self, level: float = ..., of: None = None) -> tuple[Floats, Floats]: ...
+    @overload
+    def interval_errors(self, level: float = ..., *, of: OneFunctional) -> tuple[float, float]: ...
+    @overload
+    def interval_errors(self, level: float, of: OneFunctional) -> tuple[float, float]: ...
+    @overload
+    def interval_errors(
+        self, level: float = ..., of: ArrayLike | None = ...
+    ) -> tuple[float | Floats, float | Floats]: ...
+
+    def interval_errors(
+        self, level: float = 0.95, of: Any = None
+    ) -> tuple[float | Floats, float | Floats]:
         """Monte-Carlo standard errors of the ends of `interval`; 0 for what is exact.
 
         Parameters
@@ -190,18 +217,18 @@ class Posterior(arguments.ReadOnlyArrays):
         >>> 0 < lower < 0.02, 0 < upper < 0.02
         (True, True)
         """
-        tail, questions = (
+        tail, functionals = (
             (1 - arguments.fraction("level", level, "()")) / 2,
             parse_functionals(of, self.alphabet),
         )
-        none = np.zeros(len(questions))
+        none = np.zeros(len(functionals))
         law = self._law
         errors = (
-            [law.errors_of_quantiles(share, questions.weights) for share in (tail, 1 - tail)]
+            [law.errors_of_quantiles(share, functionals.weights) for share in (tail, 1 - tail)]
             if isinstance(law, Draws)
             else [none, none]
         )
-        return questions.answer(errors[0]), questions.answer(errors[1])
+        return functionals.answer(errors[0]), functionals.answer(errors[1])
 
     def draws(self) -> Floats:
         """The Gibbs draws of all probabilities together, shape (4000, k).

@@ -1,8 +1,12 @@
-"""What an interval is asked for: every probability, or weighted sums of them, and how surely."""
+"""Linear functionals w . theta, for which intervals and standard errors are computed.
+
+Users name them by the argument `of`: nothing for every single probability, weights in the
+alphabet's order, or weights by label.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +20,10 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import codes_of
 from ibukit.errors import AlphabetMismatch
 
-# the square of what lies between two of these is a double
+# One weight for each secret, in order or by label: of a single functional, as type checkers see it.
+OneFunctional = Mapping[Any, float] | Sequence[float]
+# Largest absolute weight. The square of the difference of two weights must not overflow: beyond
+# about 1e154 it would. Larger weights are refused.
 MAX_WEIGHT = 1e150
 HINT = (
     "; weights with labels are aligned by them: give an array for weights in the alphabet's order"
@@ -25,17 +32,16 @@ HINT = (
 
 @dataclass(frozen=True, eq=False)
 class LinearFunctionals:
-    """Linear questions w . theta, one in each row.
+    """Linear functionals w . theta, one in each row.
 
     Attributes
     ----------
     k : int
         Number of probabilities.
     weights : ndarray, shape (r, k), or None
-        None for each probability by itself, whose weights are the unit vectors and are not written
-        out.
+        None for each single probability, whose weights are the unit vectors and are not stored.
     single : bool
-        Whether one question was asked, and the answer is a number.
+        Whether the user gave one functional, so that the answer is a number, not an array.
     """
 
     k: int
@@ -46,7 +52,7 @@ class LinearFunctionals:
         return self.k if self.weights is None else len(self.weights)
 
     def each(self) -> Iterator[Floats]:
-        """The weights of one question after the other, shape (k,)."""
+        """Yield the weights of one functional after the other, shape (k,)."""
         for row in range(len(self)):
             if self.weights is not None:
                 yield self.weights[row]
@@ -56,78 +62,81 @@ class LinearFunctionals:
                 yield unit
 
     def values(self, theta: Floats) -> Floats:
-        """The answers W theta, shape (r,)."""
+        """Return W theta, shape (r,)."""
         return theta if self.weights is None else self.weights @ theta
 
     def part(self, which: NDArray[np.bool_]) -> LinearFunctionals:
-        """Those that are marked."""
+        """Return the functionals that are marked in `which`, shape (r,)."""
         if which.all():
             return self
-        return LinearFunctionals(
-            self.k, (np.eye(self.k) if self.weights is None else self.weights)[which]
-        )
+        weights = np.eye(self.k) if self.weights is None else self.weights
+        return LinearFunctionals(self.k, weights[which])
 
     def of_one_secret(self) -> tuple[Ints, Floats, Floats]:
-        """Secrets x, and b and c with w . theta = b + c theta_x, shapes (r,); x = -1 where a question is of more."""
+        """Write functionals as b + c theta_x, if all weights but that of x are equal.
+
+        Returns
+        -------
+        x, b, c : ndarrays, shape (r,)
+            x is -1 for a functional that depends on more than one probability.
+        """
         if self.weights is None:
             return np.arange(self.k), np.zeros(self.k), np.ones(self.k)
-        base = np.sort(self.weights, axis=1)[
-            :, (self.k - 1) // 2
-        ]  # the weight of all but one, if there is such a one
+        # If all weights but one are equal, the median is the common one.
+        base = np.sort(self.weights, axis=1)[:, (self.k - 1) // 2]
         others = self.weights != base[:, None]
         secrets = others.argmax(axis=1)
         slope = self.weights[np.arange(len(self)), secrets] - base
         return np.where(others.sum(axis=1) <= 1, secrets, -1), base, slope
 
     def variances(self, theta: Floats) -> Floats:
-        """Of w_x with x drawn from theta, shape (r,)."""
+        """Return the variances of w_x for a secret x drawn from theta, shape (r,)."""
         squares = theta if self.weights is None else self.weights**2 @ theta
         return squares - self.values(theta) ** 2
 
-    def answer(self, found: Floats) -> Any:
-        """A number if one question was asked."""
-        return float(found[0]) if self.single else found
+    def answer(self, values: Floats) -> float | Floats:
+        """Return the values as the user expects them: a number for a single functional."""
+        return float(values[0]) if self.single else values
 
     @property
     def ranges(self) -> Floats:
-        """How far apart the answers can be, shape (r,)."""
+        """Differences between the largest and the least values, shape (r,)."""
         return self.most - self.least
 
     @property
     def least(self) -> Floats:
-        """The smallest value that any distribution gives, shape (r,)."""
-        return (
-            np.full(self.k, float(self.k == 1))
-            if self.weights is None
-            else self.weights.min(axis=1)
-        )
+        """Least values over all distributions, shape (r,)."""
+        if self.weights is None:
+            # With a single secret its probability is 1.
+            return np.full(self.k, float(self.k == 1))
+        return self.weights.min(axis=1)
 
     @property
     def most(self) -> Floats:
-        """The largest."""
+        """Largest values over all distributions, shape (r,)."""
         return np.ones(self.k) if self.weights is None else self.weights.max(axis=1)
 
 
 def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
-    """Read an argument `of`: None for every probability, else weights as `weights_of` reads them."""
+    """Read an argument `of`: None means every probability, else see `weights_of`."""
     weights = weights_of(of, alphabet)
     single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
     return LinearFunctionals(len(alphabet), weights, single)
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard errors an interval reaches either way."""
+    """Return z, the half-width in standard errors of a normal interval of this level."""
     return float(ndtri((1 + arguments.fraction("level", level, "()")) / 2))
 
 
 def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
-    """Weights of the questions, shape (r, k); None for each single probability.
+    """Return the weights of the functionals, shape (r, k); None for each single probability.
 
     Parameters
     ----------
     of : None, array_like of shape (k,) or (r, k), mapping or Series
-        Weights in the alphabet's order, one question or one in each row; truth values are the
-        weights 0 and 1. Mappings and Series have the weights of some labels, others have 0.
+        Weights in the alphabet's order, of one functional or of one in each row; truth values are
+        the weights 0 and 1. Mappings and Series have the weights of some labels, others have 0.
     alphabet : Alphabet
 
     Raises
@@ -164,7 +173,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
 
 def _labels(of: Any) -> Any:
     labels = list(of) if isinstance(of, Mapping) else getattr(of, "index", None)
-    return None if callable(labels) else labels  # lists have a method of that name
+    # Lists have a method called index.
+    return None if callable(labels) else labels
 
 
 def _numbers(of: Any) -> Floats:

@@ -7,7 +7,7 @@ their arguments, call one of these rooms, and put labels on the answer.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -21,7 +21,7 @@ from ibukit._ground.arguments import Floats, ReadOnlyArrays
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import name_of_alphabet
-from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import exports
@@ -341,15 +341,11 @@ class Estimate(ReadOnlyArrays):
     @overload
     def standard_errors(self, of: None = None, target: str = ...) -> Floats: ...
     @overload
-    def standard_errors(
-        self, of: Mapping[Any, float] | Sequence[float], target: str = ...
-    ) -> float: ...
+    def standard_errors(self, of: OneFunctional, target: str = ...) -> float: ...
     @overload
     def standard_errors(self, of: Sequence[Sequence[float]], target: str = ...) -> Floats: ...
     @overload
-    def standard_errors(
-        self, of: ArrayLike | pd.Series[Any], target: str = ...
-    ) -> float | Floats: ...
+    def standard_errors(self, of: ArrayLike, target: str = ...) -> float | Floats: ...
 
     def standard_errors(self, of: Any = None, target: str = "distribution") -> float | Floats:
         r"""Asymptotic standard errors, of each probability or of weighted sums.
@@ -496,7 +492,7 @@ class Estimate(ReadOnlyArrays):
     def interval(
         self,
         level: float,
-        of: Mapping[Any, float] | Sequence[float],
+        of: OneFunctional,
         method: str = ...,
         target: str = ...,
         **options: Any,
@@ -506,7 +502,7 @@ class Estimate(ReadOnlyArrays):
         self,
         level: float = ...,
         *,
-        of: Mapping[Any, float] | Sequence[float],
+        of: OneFunctional,
         method: str = ...,
         target: str = ...,
         **options: Any,
@@ -525,7 +521,7 @@ class Estimate(ReadOnlyArrays):
     def interval(
         self,
         level: float = ...,
-        of: ArrayLike | pd.Series[Any] | None = ...,
+        of: ArrayLike | None = ...,
         method: str = ...,
         target: str = ...,
         **options: Any,

@@ -1,0 +1,75 @@
+"""Type checkers know what every public call returns: mypy reveals no `Any`."""
+
+import os
+import re
+from pathlib import Path
+
+from mypy import api
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = """
+import ibukit as ik
+def f(estimate: ik.Estimate, tally: ik.Tally, unfolded: ik.Unfolded, posterior: ik.Posterior) -> None:
+"""
+ONE, EACH = "float", "ndarray[tuple[Any, ...], dtype[float64]]"
+# Each call, and the type that it is to have. numpy's arrays name no shape, which is their only Any.
+CALLS = {
+    "estimate['label']": "float",
+    "estimate.interval()": f"tuple[{EACH}, {EACH}]",
+    "estimate.interval(0.9, None, 'wald')": f"tuple[{EACH}, {EACH}]",
+    "estimate.interval(0.9, {'a': 1, 'b': 1})": "tuple[float, float]",
+    "estimate.interval(of=[0, 1, 1])": "tuple[float, float]",
+    "estimate.interval(of=[[0, 1, 1], [1, 0, 0]])": f"tuple[{EACH}, {EACH}]",
+    "estimate.interval(of=estimate.to_series())": f"tuple[float | {EACH}, float | {EACH}]",
+    "estimate.band()": f"tuple[{EACH}, {EACH}]",
+    "estimate.standard_errors()": EACH,
+    "estimate.standard_errors(of={'a': 1})": "float",
+    "estimate.standard_errors(of=[0, 1, 1])": "float",
+    "estimate.standard_errors(of=[[0, 1, 1]])": EACH,
+    "estimate.covariance()": EACH,
+    "estimate.identified": "ndarray[tuple[Any, ...], dtype[bool[bool]]]",
+    "estimate.summary()": "Summary",
+    "estimate.summary().table": "DataFrame",
+    "estimate.to_frame()": "DataFrame",
+    "estimate.to_series()": "Series[float]",
+    "estimate.to_json()": "str",
+    "estimate.plot()": "Axes",
+    "ik.Estimate.load('file')": "Estimate",
+    "ik.Unfolded.load('file')": "Unfolded",
+    "ik.Tally.load('file')": "Tally",
+    "tally.parts[0].mechanism": "ReportModel",
+    "unfolded.counts": EACH,
+    "unfolded.count_errors()": EACH,
+    "posterior.interval()": f"tuple[{EACH}, {EACH}]",
+    "posterior.interval(0.9, {'a': 1})": "tuple[float, float]",
+    "posterior.interval_errors()": f"tuple[{EACH}, {EACH}]",
+    "ik.posterior_mean(tally, 1.0)": "Estimate",
+    "ik.theory.mle_set(tally)": "MleSet",
+    "ik.theory.mle_set(tally).estimate": "Estimate",
+    "ik.theory.mle_set(tally).bounds([1, 0])": "tuple[float, float]",
+}
+
+
+def revealed(calls, folder, monkeypatch):
+    """The type of each call as mypy reveals it, without the names of modules."""
+    # Of this directory mypy keeps what it knows of the package, so that it takes seconds.
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setitem(os.environ, "MYPYPATH", str(ROOT))
+    snippet = HEAD + "".join(f"    reveal_type({call})\n" for call in calls)
+    (folder / "calls.py").write_text(snippet, "utf8")
+    out, errors, _ = api.run(["--no-error-summary", str(folder / "calls.py")])
+    assert not errors
+    return [
+        re.sub(r"\b[a-z_]\w*\.(?=\w)", "", found)
+        for found in re.findall(r'Revealed type is "(.*)"', out)
+    ]
+
+
+def test_every_public_call_has_a_type(tmp_path, monkeypatch):
+    found = dict(zip(CALLS, revealed(CALLS, tmp_path, monkeypatch), strict=True))
+    assert {call: kind for call, kind in found.items() if kind != CALLS[call]} == {}
+
+
+def test_a_call_without_a_type_is_seen(tmp_path, monkeypatch):
+    parsed = "__import__('json').loads(estimate.to_json())"
+    assert revealed([parsed], tmp_path, monkeypatch) == ["Any"]
