@@ -3,7 +3,7 @@
     python scripts/check_moving_figures.py [--self-test] [--html _build/html]
 
 Of each figure in book/moving each control is moved through all that it offers. At some of these
-choices the words of the sentence and the places of the marks must be those that `moving_shapes`
+choices the words of the sentence and the places of the marks must be those that `moving_marks`
 computes, at 1280 and 390 px. What is written must be large enough to read. Without a script the
 still picture and its sentence must be there, and no control. With --self-test the pages are broken
 on purpose first.
@@ -19,19 +19,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from headless_browser import chromium
+from moving_marks import Choice, Spec, complete, first_choice, said, shape
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "book" / "_ext")]
-
-from moving_shapes import (  # noqa: E402
-    Choice,
-    Spec,
-    complete,
-    first_choice,
-    said,
-    shape,
-)
-
-from headless_browser import chromium  # noqa: E402 - the path is set above
 
 WIDTHS = (1280, 390)
 LEGIBLE = 9.0  # px
@@ -250,9 +241,9 @@ def trial(html: str, folder: Path, change: tuple[str, Any, Any]) -> Path:
 
 def self_test(browser: Any) -> list[str]:
     """The faults that are not found."""
-    from moving_figure import page
-
-    html, missed = page(specs()["From hump to comb: the steps of IBU on the ages"]), []
+    figure = ROOT / "book" / "moving" / "hump-to-comb"
+    numbers = figure.with_suffix(".json").read_text("utf8")
+    html, missed = figure.with_suffix(".html").read_text("utf8").replace("{data}", numbers), []
     with tempfile.TemporaryDirectory() as folder:
         for name, change in BROKEN.items():
             found, _ = visit(browser, trial(html, Path(folder), change).as_uri(), 390)

@@ -1,10 +1,9 @@
-"""Compute the numbers of the figures that move, and write them to book/moving.
+"""Compute the numbers of the figures that move, draw the still pictures, and write both to book/moving.
 
     python scripts/moving_figures.py [NAME ...]
 
 Each figure is a function of moving_ages, moving_person, moving_values or moving_paris. It describes
-the controls, the panels with their marks, and the sentence, in the form that
-book/_ext/moving_shapes.py explains.
+the controls, the panels with their marks, and the sentence, in the form that moving_marks explains.
 The numbers are rounded to what the figure shows. The same seed gives the same file.
 """
 
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import moving_ages
+import moving_drawing
+import moving_marks
 import moving_paris
 import moving_person
 import moving_values
@@ -53,7 +54,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*FIGURES, []])
     for name in parser.parse_args().names or FIGURES:
         path = FOLDER / f"{name}.json"
-        path.write_text(written(FIGURES[name]()), "utf8")
+        spec = FIGURES[name]()
+        for panel in spec["panels"]:
+            panel["plot"] = list(moving_marks.plot_size(panel))
+        path.write_text(written(spec), "utf8")
+        path.with_suffix(".html").write_text(moving_drawing.page(spec) + "\n", "utf8")
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 

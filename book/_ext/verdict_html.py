@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
+from verdict_rows import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
@@ -128,7 +128,6 @@ class Page:
     titles: dict[str, str]
     known: set[str]
     """the codes of all rows"""
-    former_anchors: bool = False
     is_open: bool = False
 
 
@@ -159,14 +158,11 @@ def _row(entry: Entry, page: Page) -> str:
         for tex in FORMULA.findall(entry.columns.get(name, ""))
     )
     data = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items() if value)
-    names = "".join(
-        f'<span id="{name}"></span>' for name in (former(entry.id) if page.former_anchors else [])
-    )
     inside = (_claim if entry.kind == "claim" else _erratum)(columns)
     say, more = inside
     opened = " open" if page.is_open else ""
     return (
-        f'<li class="verdict-row" id="{anchor(entry.id)}"{data}>{names}<details{opened}><summary>'
+        f'<li class="verdict-row" id="{anchor(entry.id)}"{data}><details{opened}><summary>'
         f'<span class="code">{entry.id}</span> {badge(entry.word)} <span class="say">{say}</span> '
         f'{_short(entry.numbers)}</summary><div class="more">{more}{_table(entry)}{_links(entry, page.titles)}</div>'
         "</details></li>"
@@ -265,10 +261,3 @@ def _links(entry: Entry, titles: dict[str, str]) -> str:
         + "".join(f"<li>{said} {', '.join(to)}</li>" for said, to in lines if to)
         + "</ul>"
     )
-
-
-def former(name: str) -> list[str]:
-    """The anchor that an erratum had before the papers had one letter each."""
-    if "-" in name:
-        return []
-    return [f"row-{ {'D': 'f', 'E': 'p'}.get(name[0], name[0].lower()) }{name[1:]}"]

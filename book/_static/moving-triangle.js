@@ -1,6 +1,6 @@
 /* Three secrets, some reports: the likelihood over the triangle of all distributions, its maxima, and the walk of IBU.
    A distribution is a list of three shares; on the picture the second is the height. Python computes the same for the
-   still picture (book/_ext/moving_triangle.py); scripts/check_moving_figures.py holds the two against each other. */
+   still picture (scripts/moving_triangle.py); scripts/check_moving_figures.py holds the two against each other. */
 (() => {
   "use strict";
   const HIGH = Math.sqrt(3) / 2;

@@ -1,5 +1,5 @@
-/* Figures that move. The page holds the still picture, drawn by book/_ext/moving_figure.py, and the numbers for every choice;
-   this script shows the controls and draws the choice that they make, by the rules of book/_ext/moving_shapes.py. */
+/* Figures that move. The page holds the still picture, drawn by scripts/moving_drawing.py, and the numbers for every choice;
+   this script shows the controls and draws the choice that they make, by the rules of scripts/moving_marks.py. */
 (() => {
   "use strict";
 

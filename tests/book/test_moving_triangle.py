@@ -6,11 +6,11 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-import moving_triangle
 import numpy as np
 import pytest
 
 import ibukit as ik
+import moving_triangle
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = json.loads((ROOT / "book" / "moving" / "triangle.json").read_text("utf8"))

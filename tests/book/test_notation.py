@@ -9,8 +9,8 @@ from functools import cache
 from io import StringIO
 from pathlib import Path
 
+import chapter_symbols as symbols
 import pytest
-import symbols
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -253,7 +253,7 @@ def built(folder, table):
     warnings = StringIO()
     with docutils_namespace():
         settings = {
-            "extensions": ["myst_parser", "symbols"],
+            "extensions": ["myst_parser", "chapter_symbols"],
             "myst_enable_extensions": ["dollarmath"],
         }
         app = Sphinx(
@@ -275,7 +275,7 @@ def test_a_chapter_links_the_symbols_it_uses_to_their_rows(tmp_path):
         tmp_path, "\n".join([*table, r"| not registered | $\aleph$ | | |"])
     )
     [warning] = warnings.splitlines()
-    assert r"'\\aleph' of the page of notation is not in symbols.tsv" in warning
+    assert r"'\\aleph' of the page of notation is not in chapter_symbols.tsv" in warning
     assert all(f'id="{symbol.anchor}"' in notation for symbol in symbols.table())
     opening, _, rest = chapter.partition("Symbols on this page")
     assert "How old?" in opening

@@ -7,9 +7,9 @@ from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 
+import inline_figures
 import numpy as np
 import pytest
-import schematics
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -211,16 +211,24 @@ def test_the_names_on_a_page_are_found(tmp_path):
     assert not NAMED.search(markdown(page)[0])  # code comes first
 
 
-def test_a_drawing_on_a_page_is_one_picture_with_a_name():
-    root = ET.fromstring(schematics.inline(GOOD.replace("><", ">\n  <"), 'it says "a" & <b>'))
+def written(folder, text):
+    """A drawing in a file, as a page takes it."""
+    path = folder / "a.svg"
+    path.write_text(text, "utf8")
+    return inline_figures.drawing(path)
+
+
+def test_a_drawing_on_a_page_is_one_picture_with_a_name(tmp_path):
+    drawing = written(tmp_path, GOOD.replace("><", ">\n  <"))
+    root = ET.fromstring(inline_figures.with_name(drawing, 'it says "a" & <b>'))
     assert root.get("role") == "img"
     assert root.get("aria-label") == 'it says "a" & <b>'
-    assert "\n" not in schematics.inline(GOOD.replace("><", ">\n  <"), "a")
+    assert "\n" not in drawing
 
 
-def test_what_does_not_begin_as_a_drawing_is_refused():
+def test_what_does_not_begin_as_a_drawing_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must begin with <svg"):
-        schematics.inline("<?xml version='1.0'?>" + GOOD, "a")
+        written(tmp_path, "<?xml version='1.0'?>" + GOOD)
 
 
 PAGE = """# A page
@@ -243,7 +251,7 @@ def built(folder, page):
     (folder / "index.md").write_text(page, "utf8")
     warnings = StringIO()
     with docutils_namespace():
-        settings = {"extensions": ["myst_parser", "schematics"], "numfig": True}
+        settings = {"extensions": ["myst_parser", "inline_figures"], "numfig": True}
         app = Sphinx(
             folder, None, folder / "out", folder / "tree", "html", settings, None, warnings
         )

@@ -13,9 +13,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import verdict_data as data
 import verdict_html as html
-from verdicts import link_tables
+import verdict_rows as data
+from verdict_pages import link_tables
 
 import check_verdict_page
 import ledger
@@ -149,13 +149,6 @@ def test_what_opens_a_row_holds_no_link():
         summary = re.search(r"<summary>(.*?)</summary>", row(entry.id), re.DOTALL)
         assert summary is not None
         assert "<a " not in summary[1], entry.id
-
-
-@pytest.mark.parametrize(
-    ("name", "former"), [("A6", ["row-a6"]), ("D7", ["row-f7"]), ("E27", ["row-p27"]), ("A-F8", [])]
-)
-def test_former_anchors_of_errata_stay(name, former):
-    assert html.former(name) == former
 
 
 def test_an_entry_with_numbers_that_are_wrong_in_different_ways():

@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from looks import row
+from inline_figures import row
 from matplotlib.colors import same_color, to_rgb
 from matplotlib.container import BarContainer
 from matplotlib_inline.config import InlineBackend

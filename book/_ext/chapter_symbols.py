@@ -1,6 +1,6 @@
 """The symbols of a chapter, listed under its opening and linked to the page of notation.
 
-``symbols.tsv`` registers every symbol of the first table of ``book/notation.md``: an anchor, the
+``chapter_symbols.tsv`` registers every symbol of the first table of ``book/notation.md``: an anchor, the
 symbol as the table writes it, a few words, and how a formula or a word that uses it is told. The
 table's rows get the anchors; each chapter gets a fold that lists the registered symbols found in
 it. Nothing has to be written in a chapter. A row of the table that is not registered, or a
@@ -22,7 +22,7 @@ from sphinx.util import logging
 from sphinx_design.icons import get_octicon
 
 LOGGER = logging.getLogger(__name__)
-TABLE = Path(__file__).with_name("symbols.tsv")
+TABLE = Path(__file__).with_name("chapter_symbols.tsv")
 NOTATION = "book/notation"
 CHAPTERS = "book/chapters/"
 # what is no symbol in a formula: words, and names of environments and labels

@@ -3,15 +3,14 @@ and what the browser check reads off a head.
 """
 
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
 
-import cards
-import face
-import folds
+import cell_folding as folds
+import chapter_lists
+import page_head
 import pytest
-import sketches
-import theorems
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.util.docutils import docutils_namespace
@@ -71,15 +70,20 @@ def test_a_fold_says_what_it_hides(arguments, says):
 
 def test_the_theorems_of_a_cell_are_found():
     text = "Text.\n\n```{prf:theorem} A name\n:label: thm-a\n\nFor $k=2.5$ it holds. More.\n```\n"
-    assert list(theorems.statements(text)) == [
+    assert list(chapter_lists.statements(text)) == [
         ("thm-a", "theorem", "A name", "For $k=2.5$ it holds.")
     ]
-    assert list(theorems.statements(text.replace(":label: thm-a", ""))) == []
-    assert next(theorems.statements(text.replace("For", "Let it. For"))).line == ""
+    assert list(chapter_lists.statements(text.replace(":label: thm-a", ""))) == []
+    assert next(chapter_lists.statements(text.replace("For", "Let it. For"))).line == ""
 
 
 def test_every_chapter_has_a_sketch_and_no_other():
-    assert list(sketches.SKETCHES) == [file.rpartition("/")[2] for file in cards.chapters(ROOT)]
+    slugs = {file.rpartition("/")[2] for file in chapter_lists.chapters(ROOT)}
+    assert {path.stem for path in (ROOT / chapter_lists.SKETCHES).iterdir()} == slugs
+    for slug in slugs:
+        root = ET.parse(ROOT / chapter_lists.SKETCHES / f"{slug}.svg").getroot()
+        assert root.get("aria-hidden") == "true"
+        assert root.get("class") == "sketch"
 
 
 def head(title, extra=""):
@@ -115,7 +119,7 @@ def built(folder, monkeypatch, url="", repository=""):
     (folder / "layout.html").write_text(
         "{% extends '!layout.html' %}{% block extrahead %}{{ face_metadata }}{% endblock %}"
     )
-    settings = {"extensions": ["face"], "templates_path": ["."], "html_theme": "basic"}
+    settings = {"extensions": ["page_head"], "templates_path": ["."], "html_theme": "basic"}
     with docutils_namespace():
         app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, None)
         app.build()
@@ -146,7 +150,7 @@ def test_with_a_repository_pages_can_be_edited(monkeypatch):
         html_baseurl="", book_repository=ADDRESS, html_theme_options={"show_toc_level": 2}
     )
     monkeypatch.delenv("BOOK_REPOSITORY", raising=False)
-    face.addresses(None, config)
+    page_head.addresses(None, config)
     options = {**config.html_theme_options}
     assert options.pop("repository_url") == ADDRESS
     assert options.pop("show_toc_level") == 2
@@ -155,4 +159,4 @@ def test_with_a_repository_pages_can_be_edited(monkeypatch):
     )
     config.book_repository = "ibukit"
     with pytest.raises(ConfigError, match="book_repository must begin with https"):
-        face.addresses(None, config)
+        page_head.addresses(None, config)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from number_tables import set_table, set_tables
+from table_layout import set_table, set_tables
 
 HEAD = '<table class="dataframe"><thead><tr><th>what</th><th>EMD</th></tr></thead><tbody>'
 

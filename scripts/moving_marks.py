@@ -3,8 +3,8 @@
 A figure is one JSON file in ``book/moving`` (written by ``scripts/moving_figures.py``): its controls, its
 panels with their axes and marks, and the sentence below. A number that depends on controls stands
 in a *table*, ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice of each control
-picks one entry. The still picture is drawn here from the first choice, and the script draws every
-other one by the same rules. ``{"is": "walk"}`` stands for what is computed from the choice, by the
+picks one entry. The still picture is drawn by these rules from the first choice, and the page's
+script draws every other one by the same rules. ``{"is": "walk"}`` stands for what is computed from the choice, by the
 module and the script that the figure names as ``computed``.
 """
 

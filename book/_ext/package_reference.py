@@ -1,13 +1,11 @@
 """Document the public names of ibukit by the room they live in, with nothing kept up by hand.
 
-``.. room:: NAME`` writes a table and the full entry of every public name that ``ibukit`` takes from its module or
-package NAME. Where NAME is a package such as ``ibukit.channels``, or ``ibukit`` takes nothing from it, its other
-functions and classes follow under the names that they have there. A public name that no room shows is a warning, so it
-fails the build.
+``.. room:: NAME`` writes a table and the full entry of every public name that ``ibukit`` takes from
+its package or module NAME, such as ``channels`` or ``domain.grid``. Where NAME is a package, the
+other functions and classes that it makes public follow under the names that they have there.
 
 Each entry ends with the names that it mentions or that mention it, and with the chapters whose code
-calls it. Types of parameters become links. An address of the reference when it was one page,
-``api.html#ibukit.mle``, leads on.
+calls it. Types of parameters become links.
 """
 
 from __future__ import annotations
@@ -22,20 +20,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
+from chapter_lists import chapters
 from docutils import nodes
 from docutils.statemachine import StringList
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.environment import BuildEnvironment
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import ibukit
 
-LOGGER = logging.getLogger(__name__)
-HUB = "book/api"
 PAGES = "book/reference"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
 # whose inherited methods are shown with it, because their class is not public; and from which
@@ -170,18 +164,12 @@ def called(source: str, known: dict[str, Any]) -> set[str]:
     return found
 
 
-def chapters(root: Path) -> list[Path]:
-    """The chapters in the order of the table of contents."""
-    parts = yaml.safe_load((root / "_toc.yml").read_text("utf8"))["parts"]
-    files = [root / f"{chapter['file']}.ipynb" for part in parts for chapter in part["chapters"]]
-    return [path for path in files if path.parent.name == "chapters"]
-
-
 @cache
 def used_in(root: Path) -> dict[str, list[str]]:
     """Name -> the chapters whose code calls it, in their order."""
     found = defaultdict(list)
-    for path in chapters(root):
+    for file in chapters(root):
+        path = root / f"{file}.ipynb"
         cells = json.loads(path.read_text("utf8"))["cells"]
         source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
         for name in called(source, entries(root)):
@@ -247,37 +235,9 @@ def link_types(app: Sphinx, config: Config) -> None:
     config.numpydoc_xref_ignore = "all"
 
 
-def every_name_is_shown(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn about a public name without an entry."""
-    shown = env.get_domain("py").data["objects"]
-    for name in public_names():
-        if HUB in env.found_docs and f"ibukit.{name}" not in shown:
-            LOGGER.warning(
-                "ibukit.%s is public and in no room of the reference", name, location=HUB
-            )
-
-
-def lead_on(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Where the reference was one page, an address with the name of an entry leads to the entry's new page."""
-    if pagename != HUB:
-        return
-    places = defaultdict(list)
-    for name, entry in app.env.get_domain("py").data["objects"].items():
-        places[entry.docname.removeprefix("book/")].append(name)
-    context["body"] += (
-        f"<script>(() => {{ const places = {json.dumps(places)}, name = decodeURIComponent(location.hash.slice(1));"
-        "for (const page in places) if (places[page].includes(name)) location.replace(page + '.html#' + name); })()"
-        "</script>"
-    )
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("room", Room)
     app.connect("config-inited", link_types, priority=100)
     app.connect("autodoc-process-docstring", point_elsewhere, priority=950)
-    app.connect("env-check-consistency", every_name_is_shown)
-    app.connect("html-page-context", lead_on)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,28 +1,18 @@
-"""A directive for a figure that moves: a still picture, the numbers behind it, and the controls.
+"""Draw the still picture of a moving figure, with its sentence and its hidden controls.
 
-    ```{moving} epsilon-and-steps
-    :name: fig-moving-ages
-
-    The caption.
-    ```
-
-``book/moving/epsilon-and-steps.json`` becomes part of the page, with the picture of its first
-choice. Where there is a script (``moving.js``) the controls appear and the picture follows them;
-where there is none, on paper or in a reader without JavaScript, the picture and its sentence stay.
-Nothing is loaded from anywhere.
+`page` is what ``scripts/moving_figures.py`` writes to ``book/moving/NAME.html``. The book puts it into
+the page that shows the figure, with the numbers of ``NAME.json`` in the place of ``{data}``. Where there
+is a script (``moving.js``) the controls appear and the picture follows them; where there is none,
+the picture and its sentence stay.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from docutils import nodes
-from docutils.parsers.rst import directives
-from moving_shapes import (
+from ibukit.plotting import ESTIMATORS
+from moving_marks import (
     LEFT,
     TAGS,
     TOP,
@@ -35,12 +25,7 @@ from moving_shapes import (
     said,
     shape,
 )
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
-from ibukit.plotting import ESTIMATORS
-
-FOLDER = Path("book", "moving")
 # the variables of schematics.css; what stands for no estimator has its own
 COLOURS = {"truth": "truth", "reports": "grey", "IBU": "ibu", "MLE": "mle", "smooth": "smooth"}
 COLOURS |= {"INV-N": "inv-n", "INV-P": "inv-p", "posterior mean": "posterior"}
@@ -195,61 +180,13 @@ def sentence(spec: Spec, choice: dict[str, int]) -> str:
 
 
 def page(spec: Spec) -> str:
-    """All of a figure but its caption."""
+    """All of a figure but its caption, with {data} in the place of its numbers."""
     choice = complete(spec, first_choice(spec))
     pictures = "".join(picture(panel, choice) for panel in spec["panels"])
     play = (
         f'<button type="button" data-play="{spec["play"]}">Play</button>' if "play" in spec else ""
     )
     form = f'<form class="moving-controls" hidden="">{"".join(map(control, spec["controls"]))}{play}</form>'
-    sized = spec | {"panels": [panel | {"plot": plot_size(panel)} for panel in spec["panels"]]}
-    data = json.dumps(sized, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    script = f'<script type="application/json">{data}</script>'
+    script = '<script type="application/json">{data}</script>'
     inside = f'<div class="moving-panels">{pictures}</div>{key(spec)}{form}{sentence(spec, choice)}{script}'
     return element("div", {"class": "moving", "role": "group", "aria-label": spec["title"]}, inside)
-
-
-class Moving(SphinxDirective):
-    """A figure that moves."""
-
-    required_arguments = 1
-    option_spec = {"name": directives.unchanged_required}  # noqa: RUF012
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return the figure, with the content below as its caption."""
-        name = self.arguments[0]
-        path = Path(self.env.srcdir) / FOLDER / f"{name}.json"
-        if not path.is_file():
-            raise self.error(f"there is no moving figure {name!r}: {FOLDER / path.name} is missing")
-        if "name" not in self.options or not self.content:
-            raise self.error(f"the moving figure {name!r} needs :name: and a caption")
-        self.env.note_dependency(str(path))
-        figure = nodes.figure(classes=["moving-figure"])
-        self.set_source_info(figure)
-        self.add_name(figure)
-        figure += nodes.raw("", page(json.loads(path.read_text("utf8"))), format="html")
-        text = nodes.container()
-        self.state.nested_parse(self.content, self.content_offset, text)
-        first, *others = text.children
-        if others or not isinstance(first, nodes.paragraph):
-            raise self.error("the caption of a moving figure is one paragraph")
-        figure += nodes.caption("", "", *first.children)
-        return [figure]
-
-
-def load(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Load the script on the pages that have such a figure, and on no other."""
-    if re.search(r'class="moving"', context.get("body") or ""):
-        app.add_css_file("moving.css")
-        app.add_js_file("moving-triangle.js", loading_method="defer")
-        app.add_js_file("moving.js", loading_method="defer")
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    """Register with Sphinx."""
-    app.add_directive("moving", Moving)
-    app.connect("html-page-context", load)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,12 @@ SHORTEST, LONGEST = 60, 200
 VIEWPORT = re.compile(
     r'<meta (?:content="[^"]*" name="viewport"|name="viewport" content="[^"]*") ?/?>\n?'
 )
+# docutils marks the references up as a list whose items are no list items: a screen reader
+# announces an empty list
+REPAIRS = (
+    ('<div role="list" class="citation-list">', '<div class="citation-list">'),
+    (' role="doc-biblioentry"', ""),
+)
 
 
 def description(doctree: nodes.document | None) -> str:
@@ -95,6 +101,8 @@ def introduce(
         f'<meta property="{name}" content="{escape(text)}" />' for name, text in properties.items()
     ]
     context["face_metadata"] = Markup("\n".join(tags))
+    for wrong, right in REPAIRS if context.get("body") else ():
+        context["body"] = context["body"].replace(wrong, right)
     context["metatags"] = VIEWPORT.sub("", context.get("metatags", ""))
 
 

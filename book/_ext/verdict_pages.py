@@ -19,16 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import verdict_data as data
 import verdict_html as html
+import verdict_rows as data
 from docutils import nodes
 from docutils.parsers.rst import directives
-from number_tables import TABLE
-from rows import visible
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from table_layout import TABLE
 
 PAGE = "book/claims"
 LEFT_ALONE = (
@@ -90,8 +89,8 @@ class Verdicts(SphinxDirective):
             *(f"data/{data.TABLES[kind][0]}" for kind in kinds),
             *published,
         )
-        note(self.env, *(str(path.relative_to(root)) for path in data.files_with_marks(root)))
-        visible(self.env)  # notes the chapters
+        files = (*data.files_with_marks(root), *data.chapters(root))
+        note(self.env, *(str(path.relative_to(root)) for path in files))
         named = {row["chapter"] for kind in kinds for row in data.table(root, data.TABLES[kind][0])}
         titles = {
             slug: title for slug, title in data.in_the_books_order(root).items() if slug in named
@@ -194,8 +193,11 @@ def _above(node: nodes.Node) -> Iterator[nodes.Element]:
         yield node
 
 
-class Chips(SphinxTransform):
-    """Below each cell of a chapter that carries a row's tag, a link to the row."""
+class CellLinks(SphinxTransform):
+    """Link the cells of a chapter that carry a row's tag with the row.
+
+    The first visible cell of a tag gets an anchor, and below each cell stands a link to its rows.
+    """
 
     default_priority = 405
 
@@ -203,10 +205,14 @@ class Chips(SphinxTransform):
         """Go through one page."""
         if not self.env.docname.startswith("book/chapters/"):
             return
-        rows = data.known(Path(self.env.srcdir))
+        rows, given = data.known(Path(self.env.srcdir)), set()
         for node in list(self.document.findall(nodes.container)):
             if node.get("nb_element") != "cell_code":
                 continue
+            cell = {"metadata": node["cell_metadata"]}
+            anchors = dict.fromkeys(data.label(tag) for tag in data.shown(cell))
+            node["ids"] += [name for name in anchors if name not in given]
+            given.update(anchors)
             tags = [tag.partition(":")[2] for tag in node["cell_metadata"].get("tags", [])]
             if names := [name for name in dict.fromkeys(tags) if name in rows]:
                 chips = nodes.paragraph("", "Checks ", classes=["row-links"])
@@ -232,9 +238,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     entries = data.entries(root, places[0]["kinds"], mentions)
     for place in places:
         of_chapter = [entry for entry in entries if entry.chapter == place["slug"]]
-        shown = html.rows(
-            of_chapter, html.Page(titles, data.known(root), docname != PAGE, place["open"])
-        )
+        shown = html.rows(of_chapter, html.Page(titles, data.known(root), place["open"]))
         place.replace_self(nodes.raw("", shown, format="html"))
 
 
@@ -284,7 +288,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("verdict-bar", Bar)
     app.add_directive("verdicts", Verdicts)
     app.add_role("row", Row())
-    app.add_transform(Chips)
+    app.add_transform(CellLinks)
     app.add_transform(Codes)
     app.add_css_file("verdicts.css")
     app.add_js_file("verdicts.js", loading_method="defer")

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bs4 import BeautifulSoup
-from rows import label, shown
 
 PAPERS = {
     "A": (
@@ -94,6 +94,18 @@ def known(root: Path) -> set[str]:
 def anchor(name: str) -> str:
     """The name of a row or of a test in an address; the theme's script takes a dot for the beginning of a class."""
     return name.replace(".", "-")
+
+
+def label(tag: str) -> str:
+    """The name under which a cell with this tag is referred to."""
+    return re.sub(r"[^a-z0-9]+", "-", tag.lower())
+
+
+def shown(cell: dict[str, Any]) -> list[str]:
+    """The tags of a cell that name a row, if a reader sees the cell."""
+    tags = cell["metadata"].get("tags", [])
+    marks = {mark for _, mark, _ in TABLES.values()}
+    return [] if "remove-cell" in tags else [tag for tag in tags if tag.partition(":")[0] in marks]
 
 
 def codes(text: str, rows: set[str], every: bool) -> list[tuple[int, int]]:
