@@ -440,8 +440,7 @@ def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
     if bad.any():
         raise ValueError(
             f"alpha must be from {MIN_ALPHA:g} to {MAX_ALPHA:g}, so that doubles hold what comes "
-            "of "
-            f"it, got {array[bad].ravel()[0]}"
+            f"of it, got {array[bad].ravel()[0]}"
         )
     return np.array(np.broadcast_to(array, (k,)))
 

@@ -285,10 +285,9 @@ class Unbounded:
 
     def _refuse(self, what: str) -> NoReturn:
         raise TooLarge(
-            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end there "
-            "are LinearGeometric and PlanarGeometric with randomize(labels, rng) and "
-            "tally(reports); "
-            "estimates are over tally.alphabet"
+            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end "
+            "there are LinearGeometric and PlanarGeometric with randomize(labels, rng) and "
+            "tally(reports); estimates are over tally.alphabet"
         )
 
     def __len__(self) -> int:

@@ -67,7 +67,8 @@ def distribution_on(name: str, values: T | EstimatedDistribution, alphabet: Alph
     if not _has_same_secrets(alphabet, values.alphabet):
         wanted, got = name_of_alphabet(alphabet), name_of_alphabet(values.alphabet)
         raise AlphabetMismatch(
-            f"{name} must be over {wanted}, got an estimate over {got if got != wanted else 'others'}"
+            f"{name} must be over {wanted}, got an estimate over "
+            f"{got if got != wanted else 'others'}"
         )
     return values.distribution
 

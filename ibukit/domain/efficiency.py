@@ -47,8 +47,8 @@ def matrix_of(mechanism: Any) -> Floats:
     if not callable(getattr(mechanism, "matrix", None)):
         raise TypeError(
             "mechanism must have a matrix, which takes reports that can be listed, got "
-            f"{mechanism!r}; of an array "
-            "make a MatrixMechanism, of noise without an end take the truncated kind"
+            f"{mechanism!r}; of an array make a MatrixMechanism, of noise without an end take the "
+            "truncated kind"
         )
     matrix: Floats = mechanism.matrix()
     return matrix
@@ -68,10 +68,9 @@ def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
         if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
             raise MechanismMismatch(
                 f"tallies add only where reports get lost alike, got {mechanisms[0]} and "
-                f"{mechanism}; if each secret "
-                "is sent through one of them with known probabilities, set their matrices, times "
-                "these, side by side "
-                "in one MatrixMechanism with efficiency=True"
+                f"{mechanism}; if each secret is sent through one of them with known "
+                "probabilities, set their matrices, times these, side by side in one "
+                "MatrixMechanism with efficiency=True"
             )
 
 

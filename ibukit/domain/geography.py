@@ -98,16 +98,13 @@ def in_degrees(points: Any, name: str) -> Any:
     if absent.any():
         raise AlphabetMismatch(
             f"{name} must all have a place, {absent.sum()} of {absent.size} are missing, empty or "
-            "not a number, the "
-            f"first at index {geometry.index[int(np.argmax(absent))]!r}: leave them out yourself, "
-            "e.g. by "
-            f"{name}[{name}.geometry.bounds.notna().all(axis=1)]"
+            f"not a number, the first at index {geometry.index[int(np.argmax(absent))]!r}: leave "
+            f"them out yourself, e.g. by {name}[{name}.geometry.bounds.notna().all(axis=1)]"
         )
     if geometry.crs is None:
         raise ValueError(
-            f"{name} must have a CRS, or it is not known where they are: {name}.set_crs(4326) says "
-            "that x is the "
-            "longitude and y the latitude in degrees"
+            f"{name} must have a CRS, or it is not known where they are: {name}.set_crs(4326) "
+            "says that x is the longitude and y the latitude in degrees"
         )
     degrees = geometry.to_crs(4326)
     if not np.isfinite(degrees.bounds.to_numpy()).all():
@@ -229,9 +226,8 @@ def _refuse_outside(lat: Floats, lon: Floats, n: int, bounds: Bounds) -> NoRetur
         f"{len(lat)} of {n} points are outside the grid, the first is lat={lat[0]}, "
         f"lon={lon[0]}{hint}. If they are "
         'reports of a planar mechanism, take grid.locate(points, outside="nearest"): there these '
-        "mechanisms put noise "
-        "that leaves the grid. If they are positions of people, take a larger grid, as "
-        "Grid.covering(points), or leave "
+        "mechanisms put noise that leaves the grid. If they are positions of people, take a "
+        "larger grid, as Grid.covering(points), or leave "
         'them out by outside="drop"'
     )
 
@@ -246,8 +242,7 @@ def refuse_off_the_globe(lat: Floats, lon: Floats) -> None:
         i = int(np.argmax(wrong))
         raise AlphabetMismatch(
             f"lat must be -90..90 and lon -180..180, got lat={lat[i]}, lon={lon[i]} at index {i}; "
-            "coordinates of "
-            "another CRS go in as a GeoSeries that has it"
+            "coordinates of another CRS go in as a GeoSeries that has it"
         )
 
 
@@ -306,9 +301,8 @@ def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
     if n_rows * n_cols > MAX_LABELS:
         raise TooLarge(
             f"cell_size is in metres and must be larger: {n_rows} x {n_cols} cells of {size:g} m "
-            "lie "
-            f"between lat {south} and {north}, lon {west} and {east}, more than {MAX_LABELS}. Look "
-            "at the farthest points: a missing position is often written as (0, 0)"
+            f"lie between lat {south} and {north}, lon {west} and {east}, more than {MAX_LABELS}. "
+            "Look at the farthest points: a missing position is often written as (0, 0)"
         )
     lat0, lat1 = _rounded(lat - high, math.floor), _rounded(lat + high, math.ceil)
     lon0, lon1 = _rounded(lon - n_cols * step, math.floor), _rounded(lon + n_cols * step, math.ceil)
@@ -321,10 +315,9 @@ def _refuse_region(box: Bounds, size: float) -> NoReturn:
     south, north, west, east = box
     raise ValueError(
         "points must be a region of the globe, and cell_size a part of it: they lie between lat "
-        f"{south} and {north}, "
-        f"lon {west} and {east}, and the cells are of {size:g} m. Cells equal in degrees hold no "
-        "pole and do not go "
-        "across longitude 180; Grid.from_bounds(...) takes any box up to there"
+        f"{south} and {north}, lon {west} and {east}, and the cells are of {size:g} m. Cells "
+        "equal in degrees hold no pole and do not go across longitude 180; Grid.from_bounds(...) "
+        "takes any box up to there"
     )
 
 
@@ -359,8 +352,7 @@ def check_bounds(bounds: Any) -> Bounds:
     if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
         raise ValueError(
             "bounds must be south < north and west < east in degrees (lat0 < lat1, lon0 < lon1), "
-            "got "
-            f"{(lat0, lat1, lon0, lon1)}"
+            f"got {(lat0, lat1, lon0, lon1)}"
             + (_hint_for_total_bounds(*box) if _are_total_bounds(*box) else "")
         )
     # `total_bounds` of geopandas is an array; people who type the numbers write a tuple.

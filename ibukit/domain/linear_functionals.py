@@ -157,8 +157,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     if weights.ndim not in (1, 2) or weights.size == 0 or weights.shape[-1] != k:
         raise AlphabetMismatch(
             f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, "
-            f"{k}), got shape "
-            f"{weights.shape}"
+            f"{k}), got shape {weights.shape}"
         )
     bad = ~(np.abs(weights) <= MAX_WEIGHT)
     if bad.any():

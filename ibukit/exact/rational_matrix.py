@@ -136,7 +136,6 @@ class RationalMatrix:
             raise TooLarge(
                 f"the matrix has {self.matrix.size} entries, and the level of what is released is "
                 f"computed of at most {MAX_INTEGERS}: merge secrets or reports, or take a "
-                "mechanism "
-                "with a sampler of its own"
+                "mechanism with a sampler of its own"
             )
         return [self.weights(x) for x in range(len(self.matrix))]

@@ -91,10 +91,9 @@ class DenseVariances:
         of = f"the probabilities of {len(unknown)} of the {self.k} secrets (codes {shown})"
         what = of if given is None else f"the questions {shown} of `of`"
         raise NotInvertible(
-            f"no number of reports answers {what}: distributions that differ in them give the same "
-            "reports, see theory.identifiable; ask with `of` for what the reports tell, such as "
-            "the "
-            "sum over secrets that look alike"
+            f"no number of reports answers {what}: distributions that differ in them give the "
+            "same reports, see theory.identifiable; ask with `of` for what the reports tell, such "
+            "as the sum over secrets that look alike"
         )
 
     @cached_property

@@ -41,8 +41,7 @@ class SimulatedVariances:
             most = math.isqrt(max_dense_entries() // REPORTS_PER_SECRET)
             raise TooLarge(
                 f"mechanism must have at most {most} secrets to plan from simulated reports, got "
-                f"{mechanism} with "
-                f"{readable(k)}; take a coarser alphabet"
+                f"{mechanism} with {readable(k)}; take a coarser alphabet"
             )
         self.noise = 0.0
         """Relative standard error of the largest variance of the last call of `variances`."""
@@ -58,10 +57,8 @@ class SimulatedVariances:
             if values[0] <= MIN_INFORMATION_SHARE * values[-1]:
                 raise NotInvertible(
                     f"the reports of {self.mechanism} hardly identify the distribution: one "
-                    "direction has less than "
-                    f"{MIN_INFORMATION_SHARE:.0e} of the information of another, which simulated "
-                    "reports cannot tell from none; take "
-                    "fewer secrets"
+                    f"direction has less than {MIN_INFORMATION_SHARE:.0e} of the information of "
+                    "another, which simulated reports cannot tell from none; take fewer secrets"
                 )
             along = basis @ axes
             asked = np.eye(k) if weights is None else weights.T
@@ -83,7 +80,6 @@ class SimulatedVariances:
     def worst_case(self, weights: Floats | None) -> Worst:
         """Raise ValueError: simulated reports are those of one distribution."""
         raise ValueError(
-            f"near must be given for {self.mechanism}: its reports cannot be listed, and simulated "
-            "ones are those of "
-            "one distribution"
+            f"near must be given for {self.mechanism}: its reports cannot be listed, and "
+            "simulated ones are those of one distribution"
         )

@@ -1,4 +1,4 @@
-"""Rows in arrays or .npy files of this machine: mapped, and read block by block in each pass."""
+"""Rows in arrays or .npy files of this machine, read block by block in each pass."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tqdm import tqdm
 from ibukit._ground.typing import override
 from ibukit.channels.partitioned import Fold, Partitions, Piece, folded
 from ibukit.mechanisms.base import Mechanism
-from ibukit.scale._blocks import Block, computed, counted, kept, pooled, summary
+from ibukit.scale._blocks import Block, checked_rows, evaluate, pool_blocks, summary, tally_of_block
 from ibukit.tally.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
-class InBlocks(Partitions):
+class BlockPartitions(Partitions):
     """Partitions that are blocks of arrays or files."""
 
     mechanism: Mechanism
@@ -38,36 +38,41 @@ class InBlocks(Partitions):
         return folded(self._results(function, shared, weights), fold)
 
     def _results(self, function: Piece, shared: Any, weights: Sequence[Any]) -> Iterator[Any]:
-        for block, some in zip(watched(self.blocks, "pass over the rows"), weights, strict=True):
-            # packed rows were checked when the tally was made, and are the same file
-            rows = block.read() if self.packed else kept(self.mechanism, block.read(), False)
-            yield computed(rows, some, self.mechanism, function, shared)
+        for block, some in zip(
+            with_progress(self.blocks, "pass over the rows"), weights, strict=True
+        ):
+            # Packed rows were checked when the tally was made, and the stamp says that they are the
+            # same.
+            rows = (
+                block.read() if self.packed else checked_rows(self.mechanism, block.read(), False)
+            )
+            yield evaluate(rows, some, self.mechanism, function, shared)
 
 
-def watched(blocks: Sequence[Block], what: str) -> Iterator[Block]:
-    """The blocks, with a bar in a terminal that goes when they have passed."""
+def with_progress(blocks: Sequence[Block], what: str) -> Iterator[Block]:
+    """Yield the blocks, with a progress bar in a terminal that vanishes at the end."""
     yield from tqdm(blocks, desc=what, unit=" blocks", leave=False, disable=None)
 
 
-def count_here(mechanism: Mechanism, blocks: Sequence[Block], packed: bool) -> Tally | None:
-    """The tally of all blocks."""
+def count_locally(mechanism: Mechanism, blocks: Sequence[Block], packed: bool) -> Tally | None:
+    """Return the tally of all blocks, or None if they are empty."""
     found: Tally | None = folded(
         (
-            counted(mechanism, block.read(), packed)
-            for block in watched(blocks, "count the reports")
+            tally_of_block(mechanism, block.read(), packed)
+            for block in with_progress(blocks, "count the reports")
         ),
-        pooled,
+        pool_blocks,
     )
     return found
 
 
-def keep_here(
+def keep_locally(
     mechanism: Mechanism, blocks: Sequence[Block], packed: bool
-) -> tuple[InBlocks, float]:
-    """Check all blocks, and leave them where they are; what their channels leave out of the log-likelihood."""
+) -> tuple[BlockPartitions, float]:
+    """Check all blocks; return partitions that refer to them, and their `log_offset`."""
     sizes, log_offset = [], 0.0
-    for place, block in enumerate(watched(blocks, "check the reports")):
-        found = summary(mechanism, kept(mechanism, block.read(), packed), place)
+    for number, block in enumerate(with_progress(blocks, "check the reports")):
+        found = summary(mechanism, checked_rows(mechanism, block.read(), packed), number)
         sizes.append(found.size)
         log_offset += found.log_offset
-    return InBlocks(mechanism, tuple(blocks), tuple(sizes), packed), log_offset
+    return BlockPartitions(mechanism, tuple(blocks), tuple(sizes), packed), log_offset

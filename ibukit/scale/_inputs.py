@@ -1,4 +1,4 @@
-"""From what a user has to blocks of rows: of files and arrays on this machine, or computed by Dask."""
+"""Normalise inputs (Dask collections, .npy files, arrays) to blocks of rows."""
 
 from __future__ import annotations
 
@@ -18,67 +18,69 @@ from ibukit.scale._blocks import blocks_of
 if TYPE_CHECKING:
     from distributed import Client
 
-WANTED = "a Dask collection, Delayed objects, paths of .npy files, or arrays"
+ACCEPTED = "a Dask collection, Delayed objects, paths of .npy files, or arrays"
 
 
-def sources(
+def blocks_and_client(
     rows: Any, client: Any, mechanism: Mechanism, packed: bool
 ) -> tuple[Sequence[Any], Client | None]:
-    """Blocks of rows, and the client whose workers compute them; None for this machine."""
+    """Return blocks of rows and the client whose workers compute them, None for this machine."""
     if client is not None:
         check_client(client)
-    if _by_dask(rows):
-        return _delayed(rows, mechanism, packed), _default() if client is None else client
+    if _is_dask(rows):
+        return _delayed(rows, mechanism, packed), _default_client() if client is None else client
     each = [rows] if isinstance(rows, (str, os.PathLike, np.ndarray)) else rows
     if not isinstance(each, (list, tuple)):
-        raise TypeError(f"rows must be {WANTED}, got {type(rows).__name__}")
-    if each and all(_by_dask(one) for one in each):
+        raise TypeError(f"rows must be {ACCEPTED}, got {type(rows).__name__}")
+    if each and all(_is_dask(one) for one in each):
         return [
             block for one in each for block in _delayed(one, mechanism, packed)
-        ], client or _default()
+        ], client or _default_client()
     if all(isinstance(one, (str, os.PathLike)) for one in each):
         files = [block for one in each for block in blocks_of(Path(one))]
         return (files, None) if client is None else ([_read(block) for block in files], client)
     if not all(isinstance(one, np.ndarray) for one in each):
         raise TypeError(
-            f"rows must be {WANTED}, all of a kind; mechanism.tally(rows) takes reports in a list"
+            f"rows must be {ACCEPTED}, all of a kind; mechanism.tally(rows) takes reports in a list"
         )
     if client is not None:
         raise TypeError(
             "rows must not be arrays of this machine where client is given: their workers' copies "
-            "could not be "
-            "restored; save them as .npy files that the workers can read, or leave client out"
+            "could not be restored; save them as .npy files that the workers can read, or leave "
+            "client out"
         )
     return [block for one in each for block in blocks_of(one)], None
 
 
-def _default() -> Client:
+def _default_client() -> Client:
     try:
         from distributed import default_client
     except ImportError:
         raise MissingExtra(
-            'Dask collections need dask.distributed, which is not installed: pip install "ibukit[dask]"'
+            "Dask collections need dask.distributed, which is not installed: "
+            'pip install "ibukit[dask]"'
         ) from None
     try:
         found: Client = default_client()
     except ValueError:
         raise ValueError(
             "client must be given for Dask collections where none was made before: "
-            "dask.distributed.Client() starts "
-            "workers on this machine, Client(address) finds those of a cluster"
+            "dask.distributed.Client() starts workers on this machine, Client(address) finds "
+            "those of a cluster"
         ) from None
     return found
 
 
-def _by_dask(thing: Any) -> bool:
+def _is_dask(thing: Any) -> bool:
     return not isinstance(thing, type) and hasattr(thing, "__dask_graph__")
 
 
 def _delayed(rows: Any, mechanism: Mechanism, packed: bool) -> list[Any]:
-    """The partitions of a Dask collection as Delayed objects."""
+    """Return the partitions of a Dask collection as Delayed objects."""
     from dask.delayed import Delayed
 
-    if isinstance(rows, Delayed):  # which says that it has any attribute
+    # A Delayed object claims to have every attribute, so it is recognised by its type first.
+    if isinstance(rows, Delayed):
         return [rows]
     if hasattr(rows, "rechunk") and mechanism.report_kind is ReportKind.BITS:
         width = -(-mechanism.k // 8) if packed else mechanism.k

@@ -1,4 +1,4 @@
-"""Rows on Dask workers: what is lost with a worker is computed again, and is found out where it is not the same."""
+"""Rows on Dask workers; a lost partition is computed again and must be equal to the lost one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from ibukit._ground.typing import override
 from ibukit.channels.partitioned import FOLDED_AT_ONCE, Fold, Partitions, Piece
 from ibukit.errors import DataChanged
 from ibukit.mechanisms.base import Mechanism
-from ibukit.scale._blocks import Summary, computed, counted, digest, kept, pooled, summary
+from ibukit.scale._blocks import (
+    Summary,
+    checked_rows,
+    digest,
+    evaluate,
+    pool_blocks,
+    summary,
+    tally_of_block,
+)
 from ibukit.tally.tally import Tally
 
 if TYPE_CHECKING:
@@ -22,11 +30,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class OnWorkers(Partitions):
+class WorkerPartitions(Partitions):
     """Partitions that are arrays in the memory of Dask workers.
 
-    Nothing is scattered: the mechanism, the rows and what each pass shares are results of tasks,
-    which the scheduler knows how to repeat.
+    Nothing is scattered: the mechanism, the rows and the shared arguments of each pass are results
+    of tasks, which the scheduler can repeat if a worker is lost.
     """
 
     client: Client
@@ -42,19 +50,19 @@ class OnWorkers(Partitions):
 
     @override
     def total(self, function: Piece, shared: Any, weights: Sequence[Any], fold: Fold) -> Any:
-        return fold_there(
+        return fold_on_workers(
             self.client, self._results(function, shared, weights), fold, "pass over the rows"
         )
 
     def _results(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Future]:
-        given = self.client.submit(_itself, shared, pure=False)
+        sent = self.client.submit(_identity, shared, pure=False)
         found: list[Future] = self.client.map(
-            computed,
+            evaluate,
             self.rows,
             weights,
             mechanism=self.mechanism,
             function=function,
-            shared=given,
+            shared=sent,
             pure=False,
         )
         return found
@@ -66,20 +74,20 @@ class OnWorkers(Partitions):
         )
 
 
-def fold_there(client: Client, leaves: list[Future], fold: Fold, what: str) -> Any:
-    """The tree of `folded`, level by level, on the workers."""
-    level = leaves
-    while len(level) > 1:
+def fold_on_workers(client: Client, leaves: list[Future], fold: Fold, what: str) -> Any:
+    """Fold results in the tree of `folded`, one layer after the other, on the workers."""
+    layer = leaves
+    while len(layer) > 1:
         groups = [
-            level[start : start + FOLDED_AT_ONCE] for start in range(0, len(level), FOLDED_AT_ONCE)
+            layer[start : start + FOLDED_AT_ONCE] for start in range(0, len(layer), FOLDED_AT_ONCE)
         ]
-        level = [client.submit(_folded, fold, group, pure=False) for group in groups]
-    watch(leaves, what)
-    return level[0].result()
+        layer = [client.submit(_folded, fold, group, pure=False) for group in groups]
+    wait_with_progress(leaves, what)
+    return layer[0].result()
 
 
-def watch(futures: list[Future], what: str) -> None:
-    """Wait, with a bar in a terminal."""
+def wait_with_progress(futures: list[Future], what: str) -> None:
+    """Wait for tasks, with a progress bar in a terminal."""
     from distributed import as_completed
 
     with tqdm(desc=what, unit=" partitions", total=len(futures), leave=False, disable=None) as bar:
@@ -87,45 +95,45 @@ def watch(futures: list[Future], what: str) -> None:
             bar.update()
 
 
-def count_there(
+def count_on_workers(
     client: Client, mechanism: Mechanism, blocks: Sequence[Any], packed: bool
 ) -> Tally | None:
-    """The tally of all blocks, counted on the workers."""
+    """Return the tally of all blocks, counted on the workers."""
     from dask import delayed
 
-    given = client.submit(_itself, mechanism, pure=False)
+    sent = client.submit(_identity, mechanism, pure=False)
     leaves = client.compute(
         [
-            delayed(_counted, pure=False)(given, block, packed, place)
-            for place, block in enumerate(blocks)
+            delayed(_count, pure=False)(sent, block, packed, number)
+            for number, block in enumerate(blocks)
         ]
     )
-    found: Tally | None = fold_there(client, leaves, pooled, "count the reports")
+    found: Tally | None = fold_on_workers(client, leaves, pool_blocks, "count the reports")
     return found
 
 
-def keep_there(
+def keep_on_workers(
     client: Client, mechanism: Mechanism, blocks: Sequence[Any], packed: bool
-) -> tuple[OnWorkers, float]:
-    """Blocks checked, packed and kept by the workers; what their channels leave out of the log-likelihood."""
+) -> tuple[WorkerPartitions, float]:
+    """Let workers check, pack and keep the blocks; return partitions and their `log_offset`."""
     from dask import delayed
 
-    given = client.submit(_itself, mechanism, pure=False)
+    sent = client.submit(_identity, mechanism, pure=False)
     rows = client.compute(
         [
-            delayed(_kept, pure=False)(given, block, packed, place)
-            for place, block in enumerate(blocks)
+            delayed(_keep, pure=False)(sent, block, packed, number)
+            for number, block in enumerate(blocks)
         ]
     )
-    said = client.map(_summary, rows, range(len(rows)), mechanism=given, pure=False)
-    watch(said, "keep the reports")
-    summaries: list[Summary] = client.gather(said)
-    # passes read these: whatever is computed again goes by the check
+    futures = client.map(_summary, rows, range(len(rows)), mechanism=sent, pure=False)
+    wait_with_progress(futures, "keep the reports")
+    summaries: list[Summary] = client.gather(futures)
+    # Passes read the verified rows: a partition that is computed again is compared with its hash.
     same = client.map(
-        _same, rows, [found.digest for found in summaries], range(len(rows)), pure=False
+        _verified, rows, [found.digest for found in summaries], range(len(rows)), pure=False
     )
-    there = [(one, found.size) for one, found in zip(same, summaries, strict=True) if found.size]
-    partitions = OnWorkers(client, mechanism.k, given, *_columns(there))
+    present = [(one, found.size) for one, found in zip(same, summaries, strict=True) if found.size]
+    partitions = WorkerPartitions(client, mechanism.k, sent, *_columns(present))
     return partitions, sum(found.log_offset for found in summaries)
 
 
@@ -133,7 +141,7 @@ def _columns(pairs: list[tuple[Future, int]]) -> tuple[tuple[Future, ...], tuple
     return tuple(one for one, _ in pairs), tuple(size for _, size in pairs)
 
 
-def _itself(thing: Any) -> Any:
+def _identity(thing: Any) -> Any:
     return thing
 
 
@@ -142,35 +150,34 @@ def _folded(fold: Fold, results: list[Any]) -> Any:
 
 
 @contextmanager
-def _partition(place: int) -> Iterator[None]:
-    """An error says where it happened."""
+def _partition(number: int) -> Iterator[None]:
+    """Add the number of the partition to an error."""
     try:
         yield
     except Exception as error:
-        error.add_note(f"in partition {place} of rows")
+        error.add_note(f"in partition {number} of rows")
         raise
 
 
-def _kept(mechanism: Mechanism, block: Any, packed: bool, place: int) -> NDArray[Any]:
-    with _partition(place):
-        return kept(mechanism, block, packed)
+def _keep(mechanism: Mechanism, block: Any, packed: bool, number: int) -> NDArray[Any]:
+    with _partition(number):
+        return checked_rows(mechanism, block, packed)
 
 
-def _counted(mechanism: Mechanism, block: Any, packed: bool, place: int) -> Tally | None:
-    with _partition(place):
-        return counted(mechanism, block, packed)
+def _count(mechanism: Mechanism, block: Any, packed: bool, number: int) -> Tally | None:
+    with _partition(number):
+        return tally_of_block(mechanism, block, packed)
 
 
-def _summary(rows: NDArray[Any], place: int, mechanism: Mechanism) -> Summary:
-    return summary(mechanism, rows, place)
+def _summary(rows: NDArray[Any], number: int, mechanism: Mechanism) -> Summary:
+    return summary(mechanism, rows, number)
 
 
-def _same(rows: NDArray[Any], known: str, place: int) -> NDArray[Any]:
+def _verified(rows: NDArray[Any], known: str, number: int) -> NDArray[Any]:
     if len(rows) and digest(rows) != known:
         raise DataChanged(
-            f"partition {place} of rows was lost with its worker, and came out differently when it "
-            "was computed again; "
-            "rows must be the same whenever they are computed: random ones from a seed of their "
-            "own in each partition"
+            f"partition {number} of rows was lost with its worker, and came out differently when "
+            "it was computed again; rows must be the same whenever they are computed: random ones "
+            "from a seed of their own in each partition"
         )
     return rows

@@ -54,9 +54,9 @@ def open_table(table: Any) -> ReportTable:
             reader = reader_of(table)
             return ArrowBatches(reader.schema, lambda names: reader)
     raise TypeError(
-        "table must be a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark) or the path of Parquet "
-        "or CSV files, got "
-        f"{type(table).__name__}; mechanism.tally(reports) counts a single sequence"
+        "table must be a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark) or the path of "
+        f"Parquet or CSV files, got {type(table).__name__}; mechanism.tally(reports) counts a "
+        "single sequence"
     )
 
 
@@ -83,8 +83,7 @@ def _files(files: list[str]) -> ReportTable:
         if not file.endswith(PARQUET + DELIMITED):
             raise ValueError(
                 f"table {file!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); read "
-                "other formats with "
-                "your own library and pass the frame"
+                "other formats with your own library and pass the frame"
             )
     columnar = [file.endswith(PARQUET) for file in files]
     if any(columnar) and not all(columnar):

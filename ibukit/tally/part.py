@@ -101,8 +101,7 @@ def make_tally_part(
     if not likely.all():
         raise ImpossibleReport(
             f"reports contains {part.reports[np.argmin(likely)]}, which no secret can produce "
-            "under "
-            f"{mechanism}; is this the mechanism that made the reports?"
+            f"under {mechanism}; is this the mechanism that made the reports?"
         )
     return part
 

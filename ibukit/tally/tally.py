@@ -456,13 +456,12 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
     if not lossy and tally.efficiency is not None:
         raise ValueError(
             "tally must be of reports that do not get lost, got one with efficiencies; mle, ibu, "
-            "gibu and gap take it, "
-            "and tally.among_seen is the tally of the secrets among those seen"
+            "gibu and gap take it, and tally.among_seen is the tally of the secrets among those "
+            "seen"
         )
     if not weighted and tally.counts.dtype.kind == "f":
         raise ValueError(
-            "tally must hold whole counts, got weights: this depends on how many people there are; "
-            "mle, gap, and ibu "
-            "with a rule other than Discrepancy take weights"
+            "tally must hold whole counts, got weights: this depends on how many people there "
+            "are; mle, gap, and ibu with a rule other than Discrepancy take weights"
         )
     return tally

@@ -381,9 +381,9 @@ def test_standard_errors_of_reports_pooled_with_others(tmp_path, monkeypatch):
 
 def test_a_pass_makes_the_information_whatever_the_number_of_secrets(monkeypatch):
     spread, passes = scale.tally(np.array_split(ROWS, 3), RAPPOR), []
-    each = _files.InBlocks._results
+    each = _files.BlockPartitions._results
     monkeypatch.setattr(
-        _files.InBlocks, "_results", lambda self, *what: passes.append(1) or each(self, *what)
+        _files.BlockPartitions, "_results", lambda self, *what: passes.append(1) or each(self, *what)
     )
     information = dense.observed_information(spread, ik.uniform(K))
     np.testing.assert_allclose(

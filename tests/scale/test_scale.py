@@ -22,7 +22,7 @@ from distributed.utils import get_mp_context
 import ibukit as ik
 from ibukit import scale
 from ibukit.errors import AlphabetMismatch, DataChanged, MissingExtra
-from ibukit.scale._worker_rows import OnWorkers
+from ibukit.scale._worker_rows import WorkerPartitions
 from replicate_cases import PEOPLE, ask, noisy, numbers
 from scale_cases import Doomed, die_once, draw, draw_anew
 
@@ -95,7 +95,7 @@ def processes(client):
 @pytest.fixture
 def in_the_third_pass(monkeypatch, tmp_path):
     """A file that is there from the third pass over the rows on."""
-    file, passes, total = tmp_path / "die", [], OnWorkers.total
+    file, passes, total = tmp_path / "die", [], WorkerPartitions.total
 
     def counting(self, *what):
         passes.append(what)
@@ -103,7 +103,7 @@ def in_the_third_pass(monkeypatch, tmp_path):
             file.touch()
         return total(self, *what)
 
-    monkeypatch.setattr(OnWorkers, "total", counting)
+    monkeypatch.setattr(WorkerPartitions, "total", counting)
     return file
 
 
@@ -193,7 +193,7 @@ def test_workers_read_files(client, tmp_path, score):
     for path, block in zip(paths, rows(), strict=True):
         np.save(path, block)
     tally = scale.tally(paths, RAPPOR, client)
-    assert isinstance(tally.operator.partitions, OnWorkers)
+    assert isinstance(tally.operator.partitions, WorkerPartitions)
     assert score_of(tally) == score
 
 
