@@ -9,7 +9,9 @@ from mypy import api
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """
 import ibukit as ik
-def f(estimate: ik.Estimate, tally: ik.Tally, unfolded: ik.Unfolded, posterior: ik.Posterior) -> None:
+def f(
+    estimate: ik.Estimate, tally: ik.Tally, unfolded: ik.Unfolded, posterior: ik.Posterior
+) -> None:
 """
 ONE, EACH = "float", "ndarray[tuple[Any, ...], dtype[float64]]"
 # Each call, and the type that it is to have. numpy's arrays name no shape, which is their only Any.

@@ -330,7 +330,9 @@ def test_merging_numbers_loses_next_to_nothing(eps, bins, rng):
     bound = merging_loss(merged)
     assert 0 < bound <= (eps / bins) ** 2 / 8
     for theta in (ik.uniform(7), *np.eye(7), np.arange(7) / 21):
-        means = [(t.counts @ np.log(t.forward(theta)) + t.log_offset) / t.n for t in (exact, merged)]
+        means = [
+            (t.counts @ np.log(t.forward(theta)) + t.log_offset) / t.n for t in (exact, merged)
+        ]
         assert -1e-12 <= means[0] - means[1] <= bound
     check_channel(mechanism.tally_points(values[:50], bins).operator)
 
