@@ -26,7 +26,7 @@ from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import exports
 from ibukit.estimate.summary import Summary, summarise
-from ibukit.files.estimates import load_estimate, save_estimate
+from ibukit.files.storage import load, save
 from ibukit.fisher_information import (
     asymptotic_covariance,
     asymptotic_variances,
@@ -757,7 +757,7 @@ class Estimate(ReadOnlyArrays):
         ...     ik.Estimate.load(f"{folder}/answers") == estimate
         True
         """
-        save_estimate(self, arguments.path("path", path))
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -781,7 +781,7 @@ class Estimate(ReadOnlyArrays):
         DataChanged
             If it was changed or cut short.
         """
-        return load_estimate(arguments.path("path", path), Estimate)
+        return load(path, cls)[0]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

@@ -1,8 +1,8 @@
 """A file that refuses to be read if a bit of it changed.
 
-The first line says who wrote it, its version, and the SHA-256 of all that follows. The second is
-JSON with what is not an array and the arrays' names; then come the arrays themselves, one .npy
-after the other. None of this can hold code.
+The first line says which class wrote it, the version of the format, and the SHA-256 of all that
+follows. The second is JSON with all values that are not arrays and the arrays' names; then come the
+arrays themselves, one .npy after the other. None of this can hold code.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.format import read_array
-from numpy.typing import NDArray
 
 from ibukit.errors import DataChanged, ForeignFile
 from ibukit.files import atomic
+from ibukit.files.json_values import Arrays
 
+VERSION = 1
 HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([0-9]+) sha256 ([0-9a-f]{64})\n")
-LONGEST_HEAD = 200  # no writer's name and version fill it
-ANYTHING = "anything"
-# what reading a file can fail with that has the right checksum and is nonsense all the same
-NONSENSE = (
+# Bytes of a first line; none that this package writes is as long.
+MAX_HEAD = 200
+# The expectation that any old file meets, for `write`.
+ANY = "any file"
+# Errors of decoding content whose checksum is right: then another program wrote it.
+DECODING_ERRORS = (
     EOFError,
     LookupError,
     TypeError,
@@ -38,107 +41,94 @@ NONSENSE = (
     RecursionError,
 )
 
-Arrays = dict[str, NDArray[Any]]
-
 
 def write(
-    path: Path,
-    kind: str,
-    version: int,
-    values: dict[str, Any],
-    arrays: Arrays,
-    over: str | None = ANYTHING,
+    path: Path, kind: str, values: dict[str, Any], arrays: Arrays, expected: str | None = ANY
 ) -> str:
-    """Put new content in the place of the old, and return its checksum: readers meet the one or the other.
+    """Replace a file and return its checksum: readers find the old content or the new.
 
     Parameters
     ----------
     path : Path
     kind : str
-        Who writes it.
-    version : int
+        Name of the class that writes.
     values : dict
-        What JSON can hold.
+        Values of JSON.
     arrays : dict of arrays
-        Of numbers.
-    over : str or None
-        The checksum of what is replaced, as this writer knows it; None for no file. By default
-        whatever it is.
+        Arrays of numbers.
+    expected : str or None
+        Checksum of the file that is replaced, as this writer knows it; None for no file.
     """
     body = io.BytesIO()
-    # json writes floats by repr, so they come back to the last bit
+    # JSON has floats as `repr` writes them, so they come back to the last bit.
     body.write(json.dumps(values | {"arrays": list(arrays)}).encode() + b"\n")
     for array in arrays.values():
         np.save(body, array, allow_pickle=False)
     content = body.getvalue()
-    digest = hashlib.sha256(content).hexdigest()
-    head = f"ibukit {kind} {version} sha256 {digest}\n".encode()
-    atomic.replace(path, head + content, lambda old: _refuse_other(old, over))
-    return digest
+    checksum = hashlib.sha256(content).hexdigest()
+    head = f"ibukit {kind} {VERSION} sha256 {checksum}\n".encode()
+    atomic.replace(path, head + content, lambda old: _refuse_unexpected(old, expected))
+    return checksum
 
 
-def _refuse_other(path: Path, over: str | None) -> None:
-    if (
-        over == ANYTHING or not path.exists()
-    ):  # who took the file away has lost nothing by a new one
+def _refuse_unexpected(path: Path, expected: str | None) -> None:
+    # If somebody removed the file, a new one loses nothing.
+    if expected == ANY or not path.exists():
         return
     with path.open("rb") as file:
-        said = HEAD.fullmatch(file.readline(LONGEST_HEAD))
-    if said is None or said[3].decode() != over:
+        head = HEAD.fullmatch(file.readline(MAX_HEAD))
+    if head is None or head[3].decode() != expected:
         raise DataChanged(
-            f"path must be as this object left it, but {path} was written by another since: begin again from the file, "
-            "and let one object write it"
+            f"path must be as this object left it, but {path} was written by another since: begin "
+            "again from the file, and let one object write it"
         )
 
 
-def read(path: Path, kind: str, version: int) -> tuple[dict[str, Any], Arrays, str]:
-    """What `write` wrote: the values, the arrays, and the checksum.
+def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
+    """Return what `write` wrote: the values, the arrays and the checksum.
 
     Raises
     ------
     ForeignFile
-        If it is no such file, or of another version.
+        If it is not such a file, or of another version.
     DataChanged
         If it was changed or cut short.
     """
     atomic.refuse_special(path)
     with path.open("rb") as file:
-        said = HEAD.fullmatch(file.readline(LONGEST_HEAD))
-        # what somebody else wrote may be larger than memory
-        content = b"" if said is None else file.read()
-    if said is None or said[1].decode() != kind:
-        other = "" if said is None else f": {said[1].decode()} wrote it"
+        head = HEAD.fullmatch(file.readline(MAX_HEAD))
+        # A file of another program may be larger than memory, so it is not read any further.
+        content = b"" if head is None else file.read()
+    if head is None or head[1].decode() != kind:
+        other = "" if head is None else f": {head[1].decode()} wrote it"
         raise ForeignFile(
             f"path must be a file that {kind} wrote, {path} is not; name another file{other}"
         )
-    if int(said[2]) != version:
+    if int(head[2]) != VERSION:
         raise ForeignFile(
-            f"path must be a file of version {version}, {path} is of version {int(said[2])}; "
+            f"path must be a file of version {VERSION}, {path} is of version {int(head[2])}; "
             "read it with the release of ibukit that wrote it"
         )
-    digest = hashlib.sha256(content).hexdigest()
-    if digest.encode() != said[3]:
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum.encode() != head[3]:
         raise DataChanged(
-            f"path must be as {kind} wrote it, but {path} does not have the SHA-256 of its first line: it was changed "
-            "or cut short; restore it from a copy"
+            f"path must be as {kind} wrote it, but {path} does not have the SHA-256 of its first "
+            "line: it was changed or cut short; restore it from a copy"
         )
-    with sensible(path, kind):
+    with decoding_errors_as_foreign(path, kind):
         body = io.BytesIO(content)
         values = json.loads(body.readline())
-        # not np.load, which opens archives, too
-        return (
-            values,
-            {name: read_array(body, allow_pickle=False) for name in values["arrays"]},
-            digest,
-        )
+        # `np.load` is not used, because it opens archives as well.
+        arrays = {name: read_array(body, allow_pickle=False) for name in values["arrays"]}
+        return values, arrays, checksum
 
 
 @contextmanager
-def sensible(path: Path, kind: str) -> Iterator[None]:
-    """While the content is made sense of: where it has the right checksum and makes none, another program wrote it."""
+def decoding_errors_as_foreign(path: Path, kind: str) -> Iterator[None]:
+    """Raise ForeignFile where content with the right checksum cannot be decoded."""
     try:
         yield
-    except NONSENSE as error:
+    except DECODING_ERRORS as error:
         raise ForeignFile(
             f"path must be a file that {kind} wrote, the content of {path} is not: {error!r}"
         ) from error

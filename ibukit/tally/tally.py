@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,8 @@ from ibukit.channels import Channel, StackedChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit.errors import AlphabetMismatch, TooLarge
-from ibukit.files.tallies import read_tally, write_tally
+from ibukit.files.json_values import from_json, to_json
+from ibukit.files.storage import load, save
 from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
 from ibukit.tally.part import on_alphabet
@@ -254,10 +255,10 @@ class Tally(arguments.ReadOnlyArrays):
         ...     ik.Tally.load(f"{folder}/answers")
         Tally(n=100, k=2, 2 distinct reports of RandomizedResponse)
         """
-        write_tally(path, self.parts, self.full_alphabet, self._dropped)
+        save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tally:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the tally that `save` wrote.
 
         A file can only name mechanisms: nothing in it is executed.
@@ -273,8 +274,40 @@ class Tally(arguments.ReadOnlyArrays):
         DataChanged
             If it was changed or cut short.
         """
-        parts, full_alphabet, dropped = read_tally(path)
-        return cls(parts, full_alphabet)._after_dropping(dropped)
+        return load(path, cls)[0]
+
+    def _stored(self) -> dict[str, Any]:
+        """Return what a file holds of the tally; TypeError if that is not all of it."""
+        for part in self.parts:
+            if type(part) is not TallyPart:
+                raise TypeError(
+                    "tally must be in memory to be written to a file, its reports lie elsewhere: "
+                    f"{part.mechanism!r}; mechanism.tally(rows) makes a tally of those that fit"
+                )
+            arrays: dict[str, NDArray[Any]] = {}
+            if from_json(to_json(part.mechanism, arrays), arrays) != part.mechanism:
+                raise TypeError(
+                    f"mechanism must come back from a file as it was, {part.mechanism!r} does not"
+                )
+        return {
+            "parts": tuple((part.mechanism, part.reports, part.counts) for part in self.parts),
+            "full_alphabet": self.full_alphabet,
+            "dropped": self._dropped,
+        }
+
+    @classmethod
+    def _restored(
+        cls,
+        parts: Sequence[tuple[Any, NDArray[Any], Ints]],
+        full_alphabet: Alphabet | None,
+        dropped: Sequence[tuple[str, int]],
+    ) -> Tally:
+        """Return the tally of which a file holds this."""
+        listed = tuple(make_tally_part(*part) for part in parts)
+        for part, (_, reports, _) in zip(listed, parts, strict=True):
+            if len(part.counts) != len(reports):
+                raise ValueError("reports must be distinct and counted at least once")
+        return cls(listed, full_alphabet)._after_dropping(dict(dropped))
 
     def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
         # This is not a field, because dropped reports are not part of the likelihood.

@@ -143,16 +143,17 @@ def test_no_file_is_executed(tally, tmp_path, monkeypatch):
     hostile = {
         "a pickle for content": bomb,
         "an array of objects": None,
-        "a class of others": {
-            "parts": [{"mechanism": {"mechanism": "Popen", "fields": {"args": "x"}}, "place": 0}]
-        },
-        "a module": {"parts": [{"mechanism": {"mechanism": "os.mkdir", "fields": {}}, "place": 0}]},
+        "a class of others": {"class": "Popen", "arguments": {"args": "x"}},
+        "a module": {"class": "os.mkdir", "arguments": {}},
+        "a function of ours": {"class": "uniform", "arguments": {"k": 2}},
     }
     for content in hostile.values():
-        arrays = {"reports 0": np.arange(2), "counts 0": np.ones(2, dtype=np.int64)}
-        values = {"full_alphabet": None, "dropped": [], "parts": []}
         if isinstance(content, dict):
-            file_format.write(tmp_path / "tally", "Tally", 1, values | content, arrays)
+            arrays = {"array 0": np.arange(2), "array 1": np.ones(2, dtype=np.int64)}
+            part = [content, {"array": "array 0"}, {"array": "array 1"}]
+            fields = {"full_alphabet": None, "dropped": [], "parts": [part]}
+            values = {"content": {"class": "Tally", "arguments": fields}}
+            file_format.write(tmp_path / "tally", "Tally", values, arrays)
         else:
             if content is None:
                 np.save(
@@ -244,7 +245,7 @@ def test_who_comes_while_another_writes_is_told_so(tally, tmp_path):
 def _write_often(path, value):
     for _ in range(100):
         with contextlib.suppress(ik.errors.DataChanged):
-            file_format.write(path, "Tally", 1, {"who": value}, {"all": np.full(1000, value)})
+            file_format.write(path, "Tally", {"who": value}, {"all": np.full(1000, value)})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
@@ -257,7 +258,7 @@ def test_two_processes_that_write_at_once_leave_the_file_of_one(tmp_path):
     read = 0
     while any(writer.is_alive() for writer in writers):
         if path.exists():
-            values, arrays, _ = file_format.read(path, "Tally", 1)
+            values, arrays, _ = file_format.read(path, "Tally")
             assert (arrays["all"] == values["who"]).all()
             read += 1
     for writer in writers:

@@ -1,4 +1,4 @@
-"""What a PRIVIC loop was begun with, and what a cycle does with a tally under these choices."""
+"""The arguments of `Privic` and of `Privic.run`, validated."""
 
 from __future__ import annotations
 
@@ -12,29 +12,24 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.design.blahut_arimoto import MAX_CHANNELS, blahut_arimoto
+from ibukit.design.blahut_arimoto import MAX_CHANNELS
 from ibukit.design.least_information import slope
 from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.distributions import Population, quantize, uniform
-from ibukit.errors import AlphabetMismatch, ForeignFile
-from ibukit.estimate import Estimate
-from ibukit.estimators.certificate import as_estimate
-from ibukit.estimators.iterative_update import ibu
-from ibukit.estimators.maximum_likelihood import mle
-from ibukit.estimators.stopping import Steps
+from ibukit.domain.distributions import Population, uniform
+from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally
 
 Draw = Callable[[MatrixMechanism, Generator], Tally]
 
 COMBINATIONS = ("last", "average")
-# weeks of them
+# Number of cycles that can be waited for; so many take weeks.
 MAX_CYCLES = 10**7
 
 
 @dataclass(frozen=True, eq=False)
-class Choices(arguments.ReadOnlyArrays):
-    """The arguments of `Privic`, validated."""
+class PrivicOptions(arguments.ReadOnlyArrays):
+    """The arguments of `Privic`; they do not change while the loop goes on."""
 
     alphabet: Alphabet
     beta: float
@@ -46,52 +41,8 @@ class Choices(arguments.ReadOnlyArrays):
     combine: str
     tol: float
 
-    @property
-    def warm(self) -> bool:
-        """Whether the next update starts at the current estimate."""
-        return self.ibu_steps is not None and not self.restart
-
-    def design(self, theta: Floats, strict: bool) -> MatrixMechanism:
-        """The mechanism of the cycle that begins with theta, rounded so that its last digits do not decide a draw."""
-        given: Any = {"tol": self.tol} if self.ba_steps is None else {"start": self.ba_start}
-        return blahut_arimoto(
-            quantize(theta), self.alphabet, self.beta, self.ba_steps, strict=strict, **given
-        )
-
-    def updated(self, tally: Tally, theta: Floats) -> Estimate:
-        """The cycle's own estimate."""
-        if self.ibu_steps is None:
-            return mle(tally, self.tol, strict=False)
-        return ibu(tally, start=self.start if self.restart else theta, stop=Steps(self.ibu_steps))
-
-    def accept(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
-        """The estimate that comes in its place, validated."""
-        known = estimate if isinstance(estimate, Estimate) else None
-        if known is not None and known.alphabet != self.alphabet:
-            raise AlphabetMismatch(
-                f"estimate must be of {self.alphabet!r}, it is of {known.alphabet!r}"
-            )
-        given: Any = estimate if known is None else known.distribution
-        if self.warm:
-            why = (
-                "and the next cycle's IBU, which starts here, could not raise it; mix it with the uniform "
-                "distribution, or set restart=True"
-            )
-            arguments.positive_distribution("estimate", given, tally.k, why)
-        else:
-            arguments.distribution("estimate", given, tally.k)
-        return as_estimate(estimate, tally, "estimate", "handed in")
-
-    def combined(self, own: Floats, n: int, theta: Floats, before: int) -> Floats:
-        """The estimate after a cycle of n reports, from its own and that of the `before` reports; a new array."""
-        if self.combine == "average" and before:
-            own = (n * own + before * theta) / (n + before)
-        # over hundreds of cycles the probability of an empty cell falls below what a double holds,
-        # and 0 would stay 0
-        return np.maximum(own, np.finfo(float).tiny) if self.warm else own.copy()
-
-    def differences(self, there: Choices) -> Iterator[str]:
-        """What is not the same there, in words."""
+    def differences(self, there: PrivicOptions) -> Iterator[str]:
+        """Say in words which arguments are not the same there."""
         for name in (field.name for field in fields(self)):
             theirs, ours = getattr(there, name), getattr(self, name)
             if isinstance(theirs, np.ndarray) or isinstance(ours, np.ndarray):
@@ -100,36 +51,28 @@ class Choices(arguments.ReadOnlyArrays):
             elif theirs != ours:
                 yield f"{name} is {theirs!r} there, {ours!r} here"
 
-    def refuse_others(self, there: Choices, path: Any) -> None:
-        """ForeignFile if the file was begun otherwise."""
-        differing = "; ".join(self.differences(there))
-        if differing:
-            raise ForeignFile(
-                f"path must be a file that was begun with the same arguments, {path} was not: {differing}. "
-                "Name another file, or read it by Privic.load"
-            )
-
 
 def number_of_cycles(cycles: int) -> int:
-    """How many cycles there are to be in all, if they can be waited for."""
+    """Return a valid number of cycles."""
     return arguments.whole("cycles", cycles, 0, MAX_CYCLES)
 
 
-def functions(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
-    """What is to be called after each cycle."""
-    found = arguments.items("callbacks", callbacks, "functions of a Privic")
-    for each in found:
-        if not callable(each):
-            raise TypeError(f"callbacks must be functions of a Privic, got {each!r} among them")
-    return found
+def valid_callbacks(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """Return the callbacks as a tuple of functions."""
+    functions = arguments.items("callbacks", callbacks, "functions of a Privic")
+    for function in functions:
+        if not callable(function):
+            raise TypeError(f"callbacks must be functions of a Privic, got {function!r} among them")
+    return functions
 
 
-def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:
-    """How a cycle's reports are drawn."""
+def tally_source(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:
+    """Return the function that draws the tally of a cycle."""
     if callable(population):
         if not arguments.takes(population, 2):
             raise TypeError(
-                f"population must be counts, or a function of a mechanism and an rng, got {population!r}"
+                "population must be counts, or a function of a mechanism and an rng, got "
+                f"{population!r}"
             )
         return population
     given: Any = population
@@ -143,7 +86,7 @@ def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Dr
     return lambda mechanism, rng: mechanism.simulate(counts, rng)
 
 
-def validated(
+def privic_options(
     alphabet: Alphabet | int,
     beta: float,
     ba_steps: int | None,
@@ -153,8 +96,8 @@ def validated(
     restart: bool,
     combine: str,
     tol: float,
-) -> Choices:
-    """The choices, or the error that says which of them cannot be."""
+) -> PrivicOptions:
+    """Return the validated arguments, or raise the error that names the invalid one."""
     secrets = as_alphabet(alphabet)
     if ba_start is not None and ba_steps is None:
         raise ValueError(
@@ -163,7 +106,7 @@ def validated(
     arguments.flag("restart", restart)
     if not arguments.is_one_of(combine, COMBINATIONS):
         raise ValueError(f'combine must be "last" or "average", got {combine!r}')
-    return Choices(
+    return PrivicOptions(
         alphabet=secrets,
         beta=slope(beta),
         ba_steps=None

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
-from ibukit.design.privic import options, state_file
+from ibukit.design.blahut_arimoto import blahut_arimoto
+from ibukit.design.privic import options
+from ibukit.design.privic.cycle import Cycle
 from ibukit.design.privic.options import Draw
-from ibukit.design.privic.state_file import Cycle
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.distributions import Population
-from ibukit.errors import AlphabetMismatch, ConvergenceError, MechanismMismatch
+from ibukit.domain.distributions import Population, quantize
+from ibukit.errors import AlphabetMismatch, ConvergenceError, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified
+from ibukit.estimators.certificate import as_estimate, certified
+from ibukit.estimators.iterative_update import ibu
 from ibukit.estimators.maximum_likelihood import mle
-from ibukit.files.file_format import ANYTHING
+from ibukit.estimators.stopping import Steps
+from ibukit.files import storage
+from ibukit.files.file_format import ANY
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally, TallyPart, check_tally, pool
 
@@ -136,28 +141,28 @@ class Privic:
         tol: float = 1e-9,
         path: str | os.PathLike[str] | None = None,
     ):
-        self._choices = options.validated(
+        self._options = options.privic_options(
             alphabet, beta, ba_steps, ibu_steps, start, ba_start, restart, combine, tol
         )
         self._cycles: tuple[Cycle, ...] = ()
         self._mechanism: MatrixMechanism | None = None
-        # the process may change its folder
+        # The path is resolved now, because the process may change its folder.
         self._path = None if path is None else arguments.path("path", path).resolve()
-        self._written: str | None = None
+        self._checksum: str | None = None
         if self._path is not None and self._path.exists():
-            self._go_on(Privic.load(self._path))
+            self._resume(Privic.load(self._path))
         elif self._path is not None:
             self.save(self._path)
 
     @property
     def alphabet(self) -> Alphabet:
         """The secrets."""
-        return self._choices.alphabet
+        return self._options.alphabet
 
     @property
     def beta(self) -> float:
         """What a unit of distance is worth: no mechanism's level exceeds twice this."""
-        return self._choices.beta
+        return self._options.beta
 
     @property
     def cycle(self) -> int:
@@ -167,12 +172,12 @@ class Privic:
     @property
     def distribution(self) -> Floats:
         r"""The current estimate :math:`\theta^{t}`, shape (k,); at first the start."""
-        return self._cycles[-1].distribution if self._cycles else self._choices.start
+        return self._cycles[-1].distribution if self._cycles else self._options.start
 
     @property
     def distributions(self) -> Floats:
         """The start and the estimate after each cycle, shape (cycle + 1, k)."""
-        return np.array([self._choices.start, *(cycle.distribution for cycle in self._cycles)])
+        return np.array([self._options.start, *(cycle.distribution for cycle in self._cycles)])
 
     def mechanism(self, *, strict: bool = True) -> MatrixMechanism:
         """The mechanism through which the users of this cycle report.
@@ -181,7 +186,7 @@ class Privic:
         mechanism as it is.
         """
         if self._mechanism is None:
-            self._mechanism = self._choices.design(self.distribution, strict)
+            self._mechanism = self._design(self.distribution, strict)
         return self._mechanism
 
     def collect(
@@ -221,42 +226,86 @@ class Privic:
             If `strict` and an optimum could not be certified; carries it as ``.estimate``. The
             cycle has not ended.
         """
-        part = self._part(tally)
+        part = self._part_of_this_cycle(tally)
         with one_thread():
-            if estimate is None:
-                found = self._choices.updated(tally, self.distribution)
-            else:
-                found = self._choices.accept(tally, estimate)
-            before = sum(cycle.n for cycle in self._cycles)
-            theta = self._choices.combined(found.distribution, tally.n, self.distribution, before)
-            method = f"PRIVIC cycle {self.cycle + 1}, {found.method}"
-            whole = certified(tally, theta, found.status, found.n_iter, method)
-            if (
-                arguments.flag("strict", strict)
-                and estimate is None
-                and found.status is Status.MAX_ITER
-            ):
+            own = self._update(tally) if estimate is None else self._accept(tally, estimate)
+            theta = self._combine(own.distribution, tally.n)
+            method = f"PRIVIC cycle {self.cycle + 1}, {own.method}"
+            after = certified(tally, theta, own.status, own.n_iter, method)
+            missed = estimate is None and own.status is Status.MAX_ITER
+            if arguments.flag("strict", strict) and missed:
                 raise ConvergenceError(
-                    f"tol was missed, the gap is {found.gap:.3g}; strict=False goes on", whole
+                    f"tol was missed, the gap is {own.gap:.3g}; strict=False goes on", after
                 )
             finite: Any = part.mechanism
             counts = np.zeros(finite.m, dtype=np.int64)
             counts[part.reports] = part.counts
+            status = after.status.name
             finished = Cycle(
-                theta, arguments.frozen(counts), whole.gap, whole.n_iter, whole.status.name, method
+                theta, arguments.frozen(counts), after.gap, after.n_iter, status, method
             )
-            now = self._cycles, self._mechanism
+            before = self._cycles, self._mechanism
             try:
                 self._cycles, self._mechanism = (*self._cycles, finished), None
                 if self._path is not None:
                     self.mechanism(strict=strict)
                     self.save(self._path)
-            except BaseException:  # an interrupt, too: what was not written has not happened
-                self._cycles, self._mechanism = now
+            except BaseException:
+                # After an interrupt, too, what is not in the file has not happened.
+                self._cycles, self._mechanism = before
                 raise
-        return whole
+        return after
 
-    def _part(self, tally: Tally) -> TallyPart:
+    def _design(self, theta: Floats, strict: bool) -> MatrixMechanism:
+        """Return BA(theta, beta), of theta rounded so that its last digits decide no draw."""
+        own = self._options
+        goal: Any = {"tol": own.tol} if own.ba_steps is None else {"start": own.ba_start}
+        return blahut_arimoto(
+            quantize(theta), own.alphabet, own.beta, own.ba_steps, strict=strict, **goal
+        )
+
+    @property
+    def _is_warm(self) -> bool:
+        """Whether the next update starts at the current estimate."""
+        return self._options.ibu_steps is not None and not self._options.restart
+
+    def _update(self, tally: Tally) -> Estimate:
+        """Return the estimate that the reports of one cycle make."""
+        own = self._options
+        if own.ibu_steps is None:
+            return mle(tally, own.tol, strict=False)
+        start = own.start if own.restart else self.distribution
+        return ibu(tally, start=start, stop=Steps(own.ibu_steps))
+
+    def _accept(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
+        """Return the caller's estimate, validated."""
+        values: Any = estimate
+        if isinstance(estimate, Estimate):
+            if estimate.alphabet != self.alphabet:
+                raise AlphabetMismatch(
+                    f"estimate must be of {self.alphabet!r}, it is of {estimate.alphabet!r}"
+                )
+            values = estimate.distribution
+        if self._is_warm:
+            why = (
+                "and the next cycle's IBU, which starts here, could not raise it; mix it with the "
+                "uniform distribution, or set restart=True"
+            )
+            arguments.positive_distribution("estimate", values, tally.k, why)
+        else:
+            arguments.distribution("estimate", values, tally.k)
+        return as_estimate(estimate, tally, "estimate", "handed in")
+
+    def _combine(self, own: Floats, n: int) -> Floats:
+        """Return theta^t, from the estimate of this cycle's n reports and those before; a new array."""
+        before = sum(cycle.n for cycle in self._cycles)
+        if self._options.combine == "average" and before:
+            own = (n * own + before * self.distribution) / (n + before)
+        # Over hundreds of cycles the probability of an empty cell falls below the smallest double,
+        # and IBU would keep a 0.
+        return np.maximum(own, np.finfo(float).tiny) if self._is_warm else own.copy()
+
+    def _part_of_this_cycle(self, tally: Tally) -> TallyPart:
         if check_tally(tally).alphabet != self.alphabet:
             raise AlphabetMismatch(
                 f"tally must be of the secrets {self.alphabet!r}, it is of {tally.alphabet!r}"
@@ -264,7 +313,8 @@ class Privic:
         (part, *others) = tally.parts
         if others:
             raise MechanismMismatch(
-                f"tally must hold reports through one mechanism, that of this cycle, it pools {len(tally.parts)}"
+                "tally must hold reports through one mechanism, that of this cycle, it pools "
+                f"{len(tally.parts)}"
             )
         if part.mechanism != self.mechanism():
             number = next(
@@ -282,10 +332,8 @@ class Privic:
         return part
 
     def _past_mechanism(self, t: int) -> MatrixMechanism:
-        # strict or not when it was made, it is the same
-        return self._choices.design(
-            self._cycles[t - 1].distribution if t else self._choices.start, False
-        )
+        # `strict` decides whether a mechanism is returned, not which one.
+        return self._design(self._cycles[t - 1].distribution if t else self._options.start, False)
 
     def tallies(self) -> tuple[Tally, ...]:
         """The tally of each finished cycle, with its mechanism, computed again."""
@@ -324,7 +372,7 @@ class Privic:
                 "P has no reports yet, so there is nothing to estimate from: P.collect(tally) first"
             )
         if arguments.flag("pooled", pooled):
-            return mle(pool(self.tallies()), self._choices.tol, strict=strict)
+            return mle(pool(self.tallies()), self._options.tol, strict=strict)
         last = self._cycles[-1]
         tally = self._past_mechanism(self.cycle - 1).tally_counts(last.counts)
         with one_thread():
@@ -384,7 +432,8 @@ class Privic:
             If `cycles` or `seed` is negative, and as `collect`.
         """
         cycles, seed = options.number_of_cycles(cycles), arguments.whole("seed", seed, 0)
-        draw, functions = options.drawing(population, self.alphabet), options.functions(callbacks)
+        draw = options.tally_source(population, self.alphabet)
+        functions = options.valid_callbacks(callbacks)
         start = min(self.cycle, cycles)
         with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
             while self.cycle < cycles:
@@ -412,18 +461,13 @@ class Privic:
         DataChanged
             If this is the file that the loop goes on with, and another has written to it since.
         """
-        over = (
-            self._written
-            if (own := arguments.path("path", path).resolve() == self._path)
-            else ANYTHING
-        )
-        digest = state_file.write(
-            arguments.path("path", path), self._choices, self._cycles, self.mechanism(), over
-        )
-        self._written = digest if own else self._written
+        file = arguments.path("path", path)
+        is_own = file.resolve() == self._path
+        checksum = storage.save(self, file, self._checksum if is_own else ANY)
+        self._checksum = checksum if is_own else self._checksum
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Privic:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """The loop as `save` wrote it. The file is not written to again unless you do.
 
         Parameters
@@ -442,18 +486,41 @@ class Privic:
         DataChanged
             If it was changed or cut short.
         """
-        given, cycles, mechanism, digest = state_file.read(arguments.path("path", path))
-        loop = cls(**given)
-        loop._cycles, loop._mechanism, loop._written = cycles, mechanism, digest
+        loop, checksum = storage.load(path, cls)
+        loop._checksum = checksum
         return loop
 
-    def _go_on(self, there: Privic) -> None:
-        self._choices.refuse_others(there._choices, self._path)
-        self._cycles, self._mechanism, self._written = (
-            there._cycles,
-            there._mechanism,
-            there._written,
-        )
+    def _stored(self) -> dict[str, Any]:
+        """Return what a file holds of the loop: options, cycles and the running one's mechanism."""
+        own = self._options
+        counts = np.array([cycle.counts for cycle in self._cycles], dtype=np.int64)
+        return {field.name: getattr(own, field.name) for field in fields(own)} | {
+            "distributions": self.distributions[1:],
+            "counts": counts.reshape(-1, len(self.alphabet)),
+            "ends": tuple((c.gap, c.n_iter, c.status, c.method) for c in self._cycles),
+            "mechanism": self.mechanism().matrix(),
+        }
+
+    @classmethod
+    def _restored(
+        cls, distributions: Floats, counts: Ints, ends: Any, mechanism: Floats, **own: Any
+    ) -> Privic:
+        """Return the loop of which a file holds this."""
+        loop = cls(**own)
+        rows = zip(distributions, counts, ends, strict=True)
+        loop._cycles = tuple(Cycle(theta, count, *end) for theta, count, end in rows)
+        loop._mechanism = MatrixMechanism(mechanism, loop.alphabet)
+        return loop
+
+    def _resume(self, there: Privic) -> None:
+        """Go on from the state of a loop with the same options."""
+        if differing := "; ".join(self._options.differences(there._options)):
+            raise ForeignFile(
+                "path must be a file that was begun with the same arguments, "
+                f"{self._path} was not: {differing}. Name another file, or read it by Privic.load"
+            )
+        self._cycles, self._mechanism = there._cycles, there._mechanism
+        self._checksum = there._checksum
 
     def __repr__(self) -> str:
         return f"Privic({self.alphabet!r}, beta={self.beta:g}, {self.cycle} cycles finished)"

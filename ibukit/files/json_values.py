@@ -1,0 +1,107 @@
+"""Objects of ibukit as JSON values with arrays beside them, and back.
+
+A value names classes of ibukit and their arguments; nothing else can be named, so nothing else is
+ever called when a file is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import frozen
+
+Arrays = dict[str, NDArray[Any]]
+
+LABELS = (str, int, float, bool)
+
+
+def to_json(thing: Any, arrays: Arrays) -> Any:
+    """Return what JSON can hold of an object; its arrays are added to `arrays` under new names.
+
+    Raises
+    ------
+    TypeError
+        If a class is not ibukit's own, or an alphabet has labels that a file cannot hold.
+    """
+    if isinstance(thing, np.generic):
+        thing = thing.item()
+    if thing is None or isinstance(thing, LABELS):
+        return thing
+    if isinstance(thing, (tuple, list)):
+        return [to_json(each, arrays) for each in thing]
+    if isinstance(thing, np.ndarray):
+        if thing.dtype.kind not in "biuf":
+            return _labels(thing)
+        name = f"array {len(arrays)}"
+        arrays[name] = thing
+        return {"array": name}
+    name = type(thing).__name__
+    if _own_classes(name).get(name) is not type(thing):
+        raise TypeError(
+            "mechanism must be one of ibukit's own to be written to a file, got "
+            f"{thing!r}; write what is known of its reports as a MatrixMechanism"
+        )
+    if isinstance(thing, Enum):
+        return {"class": name, "member": thing.name}
+    if hasattr(thing, "_stored"):
+        arguments = thing._stored()
+    else:
+        arguments = {each.name: getattr(thing, each.name) for each in fields(thing) if each.init}
+    return {
+        "class": name,
+        "arguments": {key: to_json(value, arrays) for key, value in arguments.items()},
+    }
+
+
+def from_json(value: Any, arrays: Arrays) -> Any:
+    """Return the object that `to_json` wrote; sequences come back as tuples, arrays read-only."""
+    if isinstance(value, list):
+        return tuple(from_json(each, arrays) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return frozen(arrays[value["array"]])
+    if "labels" in value:
+        return value["labels"]
+    kind = _own_classes(value["class"])[value["class"]]
+    if "member" in value:
+        return kind[value["member"]]
+    arguments = {key: from_json(each, arrays) for key, each in value["arguments"].items()}
+    return kind._restored(**arguments) if hasattr(kind, "_restored") else kind(**arguments)
+
+
+def _labels(values: NDArray[Any]) -> dict[str, Any]:
+    labels = values.tolist()
+    if not all(isinstance(label, LABELS) for label in labels):
+        raise TypeError(
+            "alphabet must be an Alphabet of strings or numbers, a Line or a Grid to be written to "
+            f"a file, got the labels {values!r}"
+        )
+    return {"labels": labels}
+
+
+def _own_classes(name: str) -> dict[str, Any]:
+    """Return the classes of ibukit that a file may name: what is public, mechanisms, alphabets."""
+    # This room stands below the classes that it writes, so they are looked up by public names.
+    import ibukit
+
+    kinds = {name: getattr(ibukit, name)} if name in ibukit.__all__ else {}
+    for base in (ibukit.Alphabet, ibukit.Mechanism):
+        kinds |= {kind.__name__: kind for kind in (base, *_subclasses(base))}
+    return {
+        name: kind
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and kind.__module__.startswith("ibukit.")
+    }
+
+
+def _subclasses(kind: Any) -> Iterator[Any]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _subclasses(child)

@@ -1,0 +1,56 @@
+"""Save an object of ibukit to a file, and load it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ibukit._ground import arguments
+from ibukit.files import file_format
+from ibukit.files.json_values import Arrays, from_json, to_json
+
+Kind = TypeVar("Kind")
+
+
+def save(
+    thing: object, path: str | os.PathLike[str], expected: str | None = file_format.ANY
+) -> str:
+    """Replace a file with an object, all at once or not at all, and return its checksum.
+
+    Parameters
+    ----------
+    thing : object
+        A tally, an estimate or a PRIVIC loop.
+    path : str or path
+    expected : str or None
+        The checksum of the file that is replaced, if only that one may be; None for no file.
+    """
+    arrays: Arrays = {}
+    content = to_json(thing, arrays)
+    file = arguments.path("path", path)
+    return file_format.write(file, _writer(type(thing)), {"content": content}, arrays, expected)
+
+
+def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
+    """Return the object that `save` wrote, of `kind` or a class that inherits, and the checksum.
+
+    Raises
+    ------
+    ForeignFile
+        If it is not such a file, or of another version.
+    DataChanged
+        If it was changed or cut short.
+    """
+    file: Path = arguments.path("path", path)
+    values, arrays, checksum = file_format.read(file, _writer(kind))
+    with file_format.decoding_errors_as_foreign(file, _writer(kind)):
+        thing: Any = from_json(values["content"], arrays)
+        if not isinstance(thing, kind):
+            raise TypeError(f"{type(thing).__name__} is no {kind.__name__}")
+        return thing, checksum
+
+
+def _writer(kind: type) -> str:
+    """Return the name in the first line of a file: that of the class which defines `save`."""
+    return next(each.__name__ for each in kind.__mro__[::-1] if "save" in vars(each))
