@@ -302,8 +302,8 @@ class MatrixMechanism(FiniteMechanism):
 def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> ExactSampler:
     if mechanism.efficiency is not None:
         raise NoExactSampler(
-            f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, which "
-            "reports that nothing is seen, or mechanism.among_seen"
+            f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, "
+            "which reports that nothing is seen, or mechanism.among_seen"
         )
     return mechanism._matrix_sampler()
 

@@ -12,21 +12,25 @@ from ibukit.mechanisms.epsilon_range import check_epsilon
 
 
 class Chances(NamedTuple):
-    """The chances that a bit is 1 after a round: of one that was 1 before, and of one that was 0."""
+    """Probabilities that a bit is 1 after a round: p if it was 1 before, q if it was 0."""
 
     p: float
     q: float
 
     @property
     def log_odds(self) -> float:
-        """The tight level of a unary encoding with these chances, ln p (1 - q) / ((1 - p) q)."""
+        """The tight level of a unary encoding with them, ln p (1 - q) / ((1 - p) q)."""
         if self.p == 1 or self.q == 0:
             return math.inf
+        # The two factors p / q and (1 - q) / (1 - p) as 1 + a difference: no cancellation.
         return math.log1p((self.p - self.q) / self.q) + math.log1p((self.p - self.q) / (1 - self.p))
 
 
 def check_round(name: str, given: Any, ends: str) -> Chances:
-    """Two chances p > q of one round; `ends` says whether p may be 1 and q may be 0."""
+    """Return the probabilities p > q of one round.
+
+    The brackets of `ends` tell whether q may be 0 (first) and p may be 1 (second).
+    """
     pair = np.asarray(given, dtype=object)
     if isinstance(given, str) or pair.shape != (2,):
         raise ValueError(f"{name} must be two chances (p, q), got {given!r}")
@@ -34,21 +38,22 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
     q = arguments.fraction(f"{name}[1]", given[1], f"{ends[0]})")
     if not q < p:
         raise ValueError(
-            f"{name} must be (p, q) with p larger than q, got {given!r}: a bit that was 1 is 1 more often"
+            f"{name} must be (p, q) with p larger than q, got {given!r}: a bit that was 1 is 1 "
+            "more often"
         )
     return Chances(p, q)
 
 
 def check_levels(epsilon: Any, epsilon_inf: Any) -> tuple[float, float]:
-    """The levels of one report and of what is kept."""
+    """Return the levels of one report and of the kept answer; ValueError unless they ascend."""
     first = check_epsilon(epsilon, lambda eps: math.exp(-eps / 2))
-    forever = arguments.positive("epsilon_inf", epsilon_inf)
-    if not first < forever:
+    permanent = arguments.positive("epsilon_inf", epsilon_inf)
+    if not first < permanent:
         raise ValueError(
-            f"epsilon must be below epsilon_inf, got {epsilon!r} and {epsilon_inf!r}: one report tells less than what "
-            "is kept"
+            f"epsilon must be below epsilon_inf, got {epsilon!r} and {epsilon_inf!r}: one report "
+            "tells less than what is kept"
         )
-    return first, forever
+    return first, permanent
 
 
 def after_round(chance: float, then: Chances) -> float:

@@ -1,4 +1,4 @@
-"""Several rounds of one user who keeps noisy bits: how often each bit was 1, and what that tells together."""
+"""Several rounds of a memoised unary encoding, known to come from the same user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibukit.mechanisms.longitudinal.chances import Chances
 from ibukit.mechanisms.longitudinal.longitudinal_unary_encoding import LongitudinalUnaryEncoding
 from ibukit.mechanisms.matrix import MatrixMechanism
 
-# numbers in the matrix of all reports
+# Entries of the largest matrix of all reports, 8 MB.
 MAX_MATRIX_ENTRIES = 2**20
 
 
@@ -109,14 +109,14 @@ class LinkedRounds(Mechanism):
 
     @classmethod
     def of(cls, protocol: LongitudinalUnaryEncoding, rounds: int) -> LinkedRounds:
-        """So many rounds of a protocol."""
+        """Link a number of rounds of a protocol."""
         if not isinstance(protocol, LongitudinalUnaryEncoding):
             raise TypeError(f"protocol must be a LongitudinalUnaryEncoding, got {protocol!r}")
         return cls(protocol.alphabet, protocol.permanent, protocol.instantaneous, rounds)
 
     @cached_property
     def one_round(self) -> LongitudinalUnaryEncoding:
-        """The protocol, whose law is that of one round alone."""
+        """The protocol with the law of a single round."""
         return LongitudinalUnaryEncoding(self.alphabet, self.permanent, self.instantaneous)
 
     @property
@@ -139,10 +139,11 @@ class LinkedRounds(Mechanism):
     @cached_property
     def _log_laws(self) -> tuple[Floats, Floats]:
         """Logarithms of P1(s) and P0(s), s = 0..T."""
+        # Mixtures of two binomial laws, of a kept 1 and a kept 0, summed in logarithms.
         t, s = self.rounds, np.arange(self.rounds + 1)
         choices = gammaln(t + 1) - gammaln(s + 1) - gammaln(t - s + 1)
         kept = np.array([xlogy(s, p) + xlog1py(t - s, -p) for p in self.instantaneous])
-        with np.errstate(divide="ignore"):  # chances of 0 and 1
+        with np.errstate(divide="ignore"):  # a permanent probability may be 0 or 1
             weights = [np.log([[p], [1 - p]]) for p in self.permanent]
         own, other = (np.asarray(choices + logsumexp(kept + weight, axis=0)) for weight in weights)
         return own, other
@@ -151,13 +152,14 @@ class LinkedRounds(Mechanism):
     def level_ratios(self) -> Floats:
         """L(s) = P1(s) / P0(s) for s = 0..T, shape (T + 1,).
 
-        So much more often is the secret's own bit 1 in s rounds than another.
+        The secret's own bit is 1 in s rounds L(s) times as often as another bit.
         """
         own, other = self._log_laws
         return np.exp(own - other)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        # Given the kept bits, the number of ones of each bit in T rounds is binomial.
         kept = self.one_round.memoise(secrets, rng)
         return rng.binomial(self.rounds, np.where(kept, *self.instantaneous))
 
@@ -185,7 +187,7 @@ class LinkedRounds(Mechanism):
 
         The counts are packed where they fit into a byte.
         """
-        scale, _ = split_factor(self._log_chance(reports))
+        scale, _ = split_factor(self._log_no_secret(reports))
         if self.rounds < MAX_LEVELS:
             return LookupChannel(
                 self.k, pack_levels(reports, self.rounds + 1), self.level_ratios, scale
@@ -196,20 +198,20 @@ class LinkedRounds(Mechanism):
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         if self.k * self._log_laws[1].min() > MIN_LOG_FACTOR:
             return None
-        return split_factor(self._log_chance(reports))[1]
+        return split_factor(self._log_no_secret(reports))[1]
 
-    def _log_chance(self, reports: NDArray[Any]) -> Floats:
-        """Log-probability of each row if no bit were the secret's."""
+    def _log_no_secret(self, reports: NDArray[Any]) -> Floats:
+        """Log-probability of each row if no bit is the secret's, shape (s,)."""
         return self._log_laws[1][reports].sum(axis=1)
 
     @override
     def as_finite(self) -> FiniteMechanism:
-        several = (self.rounds + 1) ** self.k
-        if several * self.k > MAX_MATRIX_ENTRIES:
+        n_reports = (self.rounds + 1) ** self.k
+        if n_reports * self.k > MAX_MATRIX_ENTRIES:
             raise ValueError(
                 f"mechanism must have reports that can be listed, got {self}, which has "
-                f"{self.rounds + 1}^{self.k} (the matrix may have at most {MAX_MATRIX_ENTRIES} entries): ask of fewer "
-                "secrets or rounds"
+                f"{self.rounds + 1}^{self.k} (the matrix may have at most {MAX_MATRIX_ENTRIES} "
+                "entries): ask of fewer secrets or rounds"
             )
         reports = np.array(list(product(range(self.rounds + 1), repeat=self.k)), dtype=np.uint16)
         matrix = self.channel(reports).rows(np.arange(self.k))

@@ -1,4 +1,4 @@
-"""Memoised local hashing: a hash function and a noisy bucket that are kept, and a noisier bucket for each round."""
+"""Memoised local hashing: a kept hash function and noisy bucket, and fresh noise a round."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class LongitudinalHashing(HashedReports):
 
     @cached_property
     def rounds(self) -> LongitudinalResponse:
-        """What happens to the bucket: k-RR, kept, and k-RR on it."""
+        """The two rounds on the buckets: k-RR, which is kept, and k-RR on it."""
         return LongitudinalResponse(self.g, self.epsilon, self.epsilon_inf)
 
     @override

@@ -74,15 +74,15 @@ class LongitudinalResponse(FiniteMechanism):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_alphabet(self.alphabet))
-        first, forever = check_levels(self.epsilon, self.epsilon_inf)
-        self._keep(epsilon=first, epsilon_inf=forever)
+        first, permanent = check_levels(self.epsilon, self.epsilon_inf)
+        self._keep(epsilon=first, epsilon_inf=permanent)
         self._keep(epsilon=self.once.epsilon, epsilon_inf=self.kept.epsilon)
         try:
             self.second  # noqa: B018
         except ValueError:
             raise ValueError(
-                f"epsilon_inf must be farther above epsilon, got {forever!r} and {first!r}: the second round would lie "
-                "with a probability that rounds to 0 in doubles"
+                f"epsilon_inf must be farther above epsilon, got {permanent!r} and {first!r}: the "
+                "second round would lie with a probability that rounds to 0 in doubles"
             ) from None
 
     @cached_property
@@ -97,9 +97,11 @@ class LongitudinalResponse(FiniteMechanism):
 
     @cached_property
     def second(self) -> RandomizedResponse:
-        """What each round does to the kept answer."""
+        """The second round: k-RR on the kept answer, drawn afresh in each round."""
         a, c = math.expm1(self.epsilon_inf), math.expm1(self.epsilon)
-        # A - c without cancellation
+        # In two rounds P(truth) / P(a given lie) is, with B = e^eps2 - 1 and A, c as above,
+        # 1 + A B / (A + B + k). It is e^epsilon for B = c (A + k) / (A - c), where A - c is
+        # computed without cancellation.
         between = math.exp(self.epsilon) * math.expm1(self.epsilon_inf - self.epsilon)
         return RandomizedResponse(self.alphabet, math.log1p(c * (a + self.k) / between))
 
@@ -113,9 +115,8 @@ class LongitudinalResponse(FiniteMechanism):
 
     @override
     def as_finite(self) -> FiniteMechanism:
-        return (
-            self.once if type(self) is LongitudinalResponse else self
-        )  # a class that inherits may have another law
+        # By the exact type: a class that inherits may have another law.
+        return self.once if type(self) is LongitudinalResponse else self
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:

@@ -92,32 +92,32 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-OSUE: OUE once, then SUE each round; one report is OUE's at `epsilon`."""
-        first, forever = check_levels(epsilon, epsilon_inf)
-        return cls(alphabet, _optimised(forever), _flip(first, forever))
+        first, permanent = check_levels(epsilon, epsilon_inf)
+        return cls(alphabet, _oue_round(permanent), _symmetric_round(first, permanent))
 
     @classmethod
     def sue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-SUE: SUE once, then SUE each round; one report is RAPPOR's at `epsilon`."""
-        first, forever = check_levels(epsilon, epsilon_inf)
-        return cls(alphabet, _symmetric(forever), _flip(first / 2, forever / 2))
+        first, permanent = check_levels(epsilon, epsilon_inf)
+        return cls(alphabet, _sue_round(permanent), _symmetric_round(first / 2, permanent / 2))
 
     @classmethod
     def oue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-OUE: OUE once, then each round with p2 = 1/2 and the q2 that gives `epsilon`."""
-        first, forever = check_levels(epsilon, epsilon_inf)
-        return cls(alphabet, _optimised(forever), _half(_optimised(forever), first))
+        first, permanent = check_levels(epsilon, epsilon_inf)
+        return cls(alphabet, _oue_round(permanent), _half_round(_oue_round(permanent), first))
 
     @classmethod
     def soue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-SOUE: SUE once, then each round with p2 = 1/2 and the q2 that gives `epsilon`."""
-        first, forever = check_levels(epsilon, epsilon_inf)
-        return cls(alphabet, _symmetric(forever), _half(_symmetric(forever), first))
+        first, permanent = check_levels(epsilon, epsilon_inf)
+        return cls(alphabet, _sue_round(permanent), _half_round(_sue_round(permanent), first))
 
     @classmethod
     def rappor(
@@ -166,13 +166,13 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """What each user keeps: rows of 0 and 1, shape (n, k); secrets are codes."""
+        """Draw the bits that each user keeps: rows of 0 and 1, shape (n, k); secrets are codes."""
         rows = (rng.random((len(secrets), self.k)) < self.permanent.q).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.permanent.p
         return rows
 
     def respond(self, kept: Bits, rng: Generator) -> Bits:
-        """The reports of one round from what users keep: rows of 0 and 1, shape (n, k)."""
+        """Draw the reports of one round from the kept bits: rows of 0 and 1, shape (n, k)."""
         return (rng.random(kept.shape) < np.where(kept, *self.instantaneous)).astype(np.uint8)
 
     @override
@@ -180,34 +180,37 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
         return self.respond(self.memoise(secrets, rng), rng)
 
 
-def _symmetric(epsilon: float) -> Chances:
-    """SUE's chances, p = 1 - q."""
+def _sue_round(epsilon: float) -> Chances:
+    """The round of SUE, with p = 1 - q."""
     return Chances(
         1 / (1 + math.exp(-epsilon / 2)), math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
     )
 
 
-def _optimised(epsilon: float) -> Chances:
-    """OUE's chances, p = 1/2."""
+def _oue_round(epsilon: float) -> Chances:
+    """The round of OUE, with p = 1/2."""
     return Chances(0.5, math.exp(-epsilon) / (1 + math.exp(-epsilon)))
 
 
-def _flip(epsilon: float, epsilon_inf: float) -> Chances:
-    """The p2 = 1 - q2 with 2 p2 - 1 = tanh(epsilon / 2) / tanh(epsilon_inf / 2), the ratio of two contrasts."""
+def _symmetric_round(epsilon: float, epsilon_inf: float) -> Chances:
+    """The symmetric second round, p2 = 1 - q2, that gives one report the level `epsilon`."""
+    # The contrasts p - q of the two rounds multiply, and that of OUE is tanh(eps / 2) / 2. So
+    # 2 p2 - 1 = tanh(epsilon / 2) / tanh(epsilon_inf / 2), which solved for q2 is
+    #     (1 - e^(epsilon - epsilon_inf)) / ((1 - e^-epsilon_inf) (e^epsilon + 1)).
+    # SUE has the contrast tanh(eps / 4), and calls this with half the levels.
     lost = math.expm1(epsilon - epsilon_inf) / math.expm1(-epsilon_inf) / (math.exp(epsilon) + 1)
     return Chances(1 - lost, lost)
 
 
-def _half(permanent: Chances, epsilon: float) -> Chances:
-    """p2 = 1/2 and the q2 with which one report has the level: the root in (0, 1/2) of a quadratic equation.
-
-    The chances of the report are a + b x and c + d x, and their odds p_s (1 - q_s) = e^eps (1 -
-    p_s) q_s.
-    """
+def _half_round(permanent: Chances, epsilon: float) -> Chances:
+    """The second round with p2 = 1/2 that gives one report the level `epsilon`."""
+    # With x = q2 a report has the probabilities p_s = a + b x and q_s = c + d x, and its level is
+    # epsilon if p_s (1 - q_s) = e^eps (1 - p_s) q_s. That is the quadratic equation
+    #     p_s - q_s - (e^eps - 1) (1 - p_s) q_s = constant + linear x + square x^2 = 0,
+    # of which the smaller root is wanted, in the form that does not cancel.
     p, q = permanent
     a, b, c, d = p / 2, 1 - p, q / 2, 1 - q
     more = math.expm1(epsilon)
-    # p_s - q_s - more (1 - p_s) q_s
     constant = (a - c) - more * (1 - a) * c
     if not constant > 0:
         most = Chances(a, c).log_odds

@@ -1,4 +1,4 @@
-"""The average of several mechanisms: what a report's law is when nobody remembers which of them it came through."""
+"""The average of several mechanisms: the law of a report when nobody knows its mechanism."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ def average_mechanism(
     mechanisms:
 
     - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
-    - subset selections of one size to one of that size: e^eps[n] is the average probability of a set that holds the
-      secret over that of one that does not;
-    - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to an OUE, but *bit by
-      bit only*: each bit has the law of the average, the bits together have not, as those of one
-      report share the mechanism they came through. That is enough for matrix inversion, and wrong
-      as a likelihood;
-    - everything else is added up as matrices, also classes that inherit from these, which may have another law.
+    - subset selections of one size to one of that size: e^eps[n] is the average probability of a
+      set that holds the secret over that of one that does not;
+    - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to
+      an OUE, but *bit by bit only*: each bit has the law of the average, the bits together have
+      not, as those of one report share the mechanism they came through. That is enough for matrix
+      inversion, and wrong as a likelihood;
+    - everything else is added up as matrices, also classes that inherit from these, which may have
+      another law.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ def average_mechanism(
 
     >>> import ibukit as ik
     >>> levels = [3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08]
-    >>> round(average_mechanism([ik.RandomizedResponse(100, epsilon) for epsilon in levels]).epsilon, 3)
+    >>> responses = [ik.RandomizedResponse(100, epsilon) for epsilon in levels]
+    >>> round(average_mechanism(responses).epsilon, 3)
     4.875
 
     Two mechanisms that each tell something, and together nothing (the paper's (14)):
@@ -85,7 +87,7 @@ def average_mechanism(
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    many = _alike(mechanisms)
+    many = _with_same_reports(mechanisms)
     w = (
         np.full(len(many), 1 / len(many))
         if weights is None
@@ -94,6 +96,7 @@ def average_mechanism(
     first = many[0]
     if all(mechanism == first for mechanism in many):
         return first
+    # Closed forms hold for the exact types: a class that inherits may have another law.
     kinds = {type(mechanism) for mechanism in many}
     if kinds == {RandomizedResponse}:
         return RandomizedResponse(
@@ -114,8 +117,9 @@ def average_mechanism(
         return SubsetSelection(first.alphabet, _average_sets(sets, w), sets[0].size)
     if isinstance(first, BitReports):
         raise AlphabetMismatch(
-            "mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, or unary "
-            f"encodings of any chances, got {first}; pool the tallies with + and use ibu or mle"
+            "mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, "
+            f"or unary encodings of any chances, got {first}; pool the tallies with + and use ibu "
+            "or mle"
         )
     matrix = np.zeros((first.k, first.m))
     for share, mechanism in zip(w / w.sum(), many, strict=True):
@@ -123,27 +127,29 @@ def average_mechanism(
     return MatrixMechanism(matrix, first.alphabet)
 
 
-def _alike(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
-    """The mechanisms, if their reports can be pooled."""
+def _with_same_reports(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
+    """Return the mechanisms, if report z of one can be taken for report z of all."""
     many: list[FiniteMechanism] = []
     for mechanism in require_same_alphabet(mechanisms):
         if not isinstance(mechanism, FiniteMechanism):
             raise AlphabetMismatch(
-                f"mechanisms must have reports that can be listed, {mechanism} has not; pool the tallies with + and "
-                "use ibu or mle"
+                f"mechanisms must have reports that can be listed, {mechanism} has not; pool the "
+                "tallies with + and use ibu or mle"
             )
         many.append(mechanism)
     first = many[0]
     for mechanism in many:
-        if _reports(mechanism) != _reports(first):
+        if _describe_reports(mechanism) != _describe_reports(first):
             raise AlphabetMismatch(
-                f"mechanisms must have the same reports to be averaged, got {_reports(first)} of {first} and "
-                f"{_reports(mechanism)} of {mechanism}; pool the tallies with + and use ibu or mle, which need not"
+                "mechanisms must have the same reports to be averaged, got "
+                f"{_describe_reports(first)} of {first} and {_describe_reports(mechanism)} of "
+                f"{mechanism}; pool the tallies with + and use ibu or mle, which need not"
             )
     return many
 
 
-def _reports(mechanism: FiniteMechanism) -> str:
+def _describe_reports(mechanism: FiniteMechanism) -> str:
+    """Number or kind of the reports, equal for mechanisms that can be averaged."""
     if isinstance(mechanism, SubsetSelection):
         return f"sets of {mechanism.size} secrets"
     if isinstance(mechanism, BitReports):
@@ -152,10 +158,10 @@ def _reports(mechanism: FiniteMechanism) -> str:
 
 
 def _average_response(responses: list[RandomizedResponse], weights: Floats) -> float:
-    """eps[n] of (11) as log(1 + contrast / lie): no cancellation for the smallest levels, no overflow for the largest.
-
-    Lies are counted in units of e^-least, or those of the largest levels would be 0.
-    """
+    """The level eps[n] of the average of k-RRs, eq. (11) of the paper."""
+    # e^eps[n] = 1 + contrast / lie with the average contrast (truth - lie) and the average lie:
+    # nothing cancels for the smallest levels. Lies are counted in units of e^-least, so that those
+    # of the largest levels are not 0.
     used = [
         (share, response) for share, response in zip(weights, responses, strict=True) if share > 0
     ]
@@ -169,7 +175,8 @@ def _average_response(responses: list[RandomizedResponse], weights: Floats) -> f
 
 
 def _average_sets(selections: list[SubsetSelection], weights: Floats) -> float:
-    """The level from the average odds that a set holds the secret, as above."""
+    """The level from the average odds that a set holds the secret."""
+    # e^eps - 1 = (k - 1) / size contrast / p_hidden, with the averages of both.
     first = selections[0]
     contrast = weights @ [selection.contrast for selection in selections]
     hidden = weights @ [selection.p_hidden for selection in selections]
@@ -177,7 +184,8 @@ def _average_sets(selections: list[SubsetSelection], weights: Floats) -> float:
 
 
 def _average_bits(encodings: list[IndependentBits], weights: Floats, factor: int) -> float:
-    """The level at which a chance bit and the contrast have their average values: log(1 + factor contrast / p_zero)."""
+    """The level of the unary encoding whose p_zero and contrast are the averages."""
+    # RAPPOR has e^(eps/2) = 1 + contrast / p_zero, OUE e^eps = 1 + 2 contrast / p_zero.
     contrast = weights @ [encoding.contrast for encoding in encodings]
     return float(
         np.log1p(factor * contrast / (weights @ [encoding.p_zero for encoding in encodings]))

@@ -54,7 +54,8 @@ class FreeWill(arguments.ReadOnlyArrays):
     --------
     >>> import numpy as np, ibukit as ik
     >>> line = ik.Line(0, 4)
-    >>> users = FreeWill([ik.RandomizedResponse(line, 1.0), ik.Rappor(line, 2.0), ik.TruncatedGeometric(line, 0.5)])
+    >>> geometric = ik.TruncatedGeometric(line, 0.5)
+    >>> users = FreeWill([ik.RandomizedResponse(line, 1.0), ik.Rappor(line, 2.0), geometric])
     >>> tally = users.simulate([100, 300, 300, 200, 100], np.random.default_rng(1))
     >>> tally.n, [type(part.mechanism).__name__ for part in tally.parts]
     (1000, ['RandomizedResponse', 'Rappor', 'TruncatedGeometric'])
@@ -106,6 +107,7 @@ class FreeWill(arguments.ReadOnlyArrays):
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         if not counts.any():
             raise ValueError("secret_counts must count at least one user, got none")
+        # The users of each secret divide among the mechanisms; then each group reports on its own.
         groups = rng.multinomial(counts, drawable(self.shares)).T
         chosen = [
             (mechanism, group)

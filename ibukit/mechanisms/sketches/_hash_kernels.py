@@ -1,4 +1,4 @@
-"""Our hash family, version 1: a secret's bucket under a seed, and the sets of secrets that a report supports.
+"""Hash family, version 1: the bucket of a secret under a seed, and the secrets in a bucket.
 
 Everything is arithmetic on 64-bit unsigned integers that wrap around, so that a seed gives the same
 buckets on every machine. With the constants of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a
@@ -39,6 +39,8 @@ def mix(word: np.uint64) -> np.uint64:
 @njit(cache=True)
 def bucket_of(word: np.uint64, g: np.uint64) -> np.uint64:
     """The bucket 0..g-1 of a word, for g below 2^32, without bias."""
+    # The bucket is floor(word g / 2^64), the high half of the product. Words whose low half is
+    # below 2^64 mod g would give some buckets one word more than others: they are replaced.
     while True:
         middle = (word >> np.uint64(32)) * g + (((word & LOW_HALF) * g) >> np.uint64(32))
         low = word * g
@@ -49,7 +51,7 @@ def bucket_of(word: np.uint64, g: np.uint64) -> np.uint64:
 
 @njit(cache=True)
 def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
-    """Put the secrets into the order of a key."""
+    """Put the secrets into the order of a key, by the shuffle of Fisher and Yates."""
     k = len(order)
     for x in range(k):
         order[x] = x
@@ -61,28 +63,29 @@ def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
 @njit(cache=True)
 def buckets(seeds: Ints, secrets: Ints, k: int, g: int, balanced: bool) -> Ints:
     """The bucket of one secret under each seed."""
-    found = np.empty(len(seeds), dtype=np.int64)
+    result = np.empty(len(seeds), dtype=np.int64)
     order = np.empty(k if balanced else 0, dtype=np.int64)
     for z in range(len(seeds)):
         key = mix(np.uint64(seeds[z]) + GAMMA)
         if balanced:
+            # The bucket is the secret's place in the shuffled order, modulo g.
             _shuffle(key, order)
             i = 0
             while order[i] != secrets[z]:
                 i += 1
-            found[z] = i % g
+            result[z] = i % g
         else:
-            found[z] = np.int64(
+            result[z] = np.int64(
                 bucket_of(mix(key + np.uint64(secrets[z] + 1) * GAMMA), np.uint64(g))
             )
-    return found
+    return result
 
 
 @njit(cache=True)
 def _support(
     seed: int, bucket: int, g: int, balanced: bool, order: NDArray[np.int64], row: NDArray[np.uint8]
 ) -> None:
-    """Set the bits of the secrets that a seed sends to a bucket; bits are packed most significant first."""
+    """Set the bits of the secrets that a seed sends to a bucket, most significant bit first."""
     key = mix(np.uint64(seed) + GAMMA)
     k = len(order)
     if balanced:
@@ -95,7 +98,8 @@ def _support(
     word = key
     for j in range(len(row)):
         bits, byte = min(8, k - 8 * j), 0
-        for _ in range(bits):  # without a branch, which would be mispredicted
+        # The comparison is added as a number: a branch would be mispredicted.
+        for _ in range(bits):
             word += GAMMA
             byte = 2 * byte + (bucket_of(mix(word), size) == wanted)
         row[j] = byte << (8 - bits)
@@ -103,7 +107,7 @@ def _support(
 
 @njit(cache=True)
 def supports(reports: Ints, k: int, g: int, balanced: bool) -> NDArray[np.uint8]:
-    """The secrets that each report (seed, bucket) supports, packed, shape (s, ceil(k / 8))."""
+    """Packed bits of the secrets that each report (seed, bucket) supports, (s, ceil(k / 8))."""
     rows = np.empty((len(reports), (k + 7) // 8), dtype=np.uint8)
     order = np.empty(k, dtype=np.int64)
     for z in range(len(reports)):
@@ -113,7 +117,7 @@ def supports(reports: Ints, k: int, g: int, balanced: bool) -> NDArray[np.uint8]
 
 @njit(cache=True)
 def support_counts(reports: Ints, weights: Floats, k: int, g: int, balanced: bool) -> Floats:
-    """The total weight of the reports that support each secret, without a list of their rows."""
+    """Total weight of the reports that support each secret; no list of their rows is kept."""
     total = np.zeros(k)
     order = np.empty(k, dtype=np.int64)
     row = np.empty((k + 7) // 8, dtype=np.uint8)

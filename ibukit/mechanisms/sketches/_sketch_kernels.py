@@ -1,4 +1,4 @@
-"""A family of hash functions, and what reports on buckets say of each secret.
+"""Hash functions of sketches, and the bits of reports at each secret's bucket.
 
 Version 1 of the family: with uint64 arithmetic that wraps around, and G and the finaliser `mix` of
 local hashing, the hash of secret x (its place in the alphabet) under function `row` is v =
@@ -47,10 +47,11 @@ def buckets_of(rows: Ints, secrets: Ints, width: int, seed: int) -> NDArray[np.i
 def bits_of_secrets(
     rows: Ints, packed: NDArray[np.uint8], k: int, width: int, seed: int
 ) -> NDArray[np.uint8]:
-    """The bit of each secret's bucket in each report, packed; quick where reports of one row follow each other."""
+    """The bit of each secret's bucket in each report, packed, shape (s, ceil(k / 8))."""
     out = np.zeros((len(packed), (k + 7) // 8), dtype=np.uint8)
     own = np.empty(k, dtype=np.int32)
     for z in range(len(packed)):
+        # Sorted reports of one row follow each other, so each row is hashed once.
         if z == 0 or rows[z] != rows[z - 1]:
             fill_buckets(own, rows[z], width, seed)
         for x in range(k):
@@ -71,6 +72,7 @@ def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, se
     for i in range(hashes):
         fill_buckets(own, cohort * hashes + i, bits, seed)
         for x in range(k):
+            # Two hash functions may set the same bit, which is kept once.
             new = True
             for j in range(sizes[x]):
                 new = new and out[x, j] != own[x]
@@ -87,25 +89,26 @@ def filter_levels(
     bits: int,
     hashes: int,
     seed: int,
-    places: NDArray[np.uint8],
-    many: int,
-    each: int,
+    codes: NDArray[np.uint8],
+    n_codes: int,
+    per_byte: int,
 ) -> NDArray[np.uint8]:
-    """For each report and secret the level places[ones, zeros] of its bits; `each` of the `many` levels to a byte."""
-    levels = np.empty((len(packed), (k + each - 1) // each), dtype=np.uint8)
+    """For each report and secret, codes[ones, zeros] of its bits; `per_byte` codes to a byte."""
+    levels = np.empty((len(packed), (k + per_byte - 1) // per_byte), dtype=np.uint8)
     own, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
     for z in range(len(packed)):
         if z == 0 or cohorts[z] != cohorts[z - 1]:
             fill_filters(own, sizes, cohorts[z], bits, seed)
         for i in range(levels.shape[1]):
             byte = 0
-            for x in range(i * each, (i + 1) * each):
-                byte *= many
+            # The codes of one byte are its digits to the base `n_codes`.
+            for x in range(i * per_byte, (i + 1) * per_byte):
+                byte *= n_codes
                 if x < k:
                     ones = 0
                     for j in range(sizes[x]):
                         ones += (packed[z, own[x, j] >> 3] >> (7 - (own[x, j] & 7))) & 1
-                    byte += places[ones, sizes[x] - ones]
+                    byte += codes[ones, sizes[x] - ones]
             levels[z, i] = byte
     return levels
 
@@ -114,11 +117,12 @@ def filter_levels(
 def farthest_filters(
     cohorts: int, k: int, bits: int, hashes: int, seed: int, own: float, other: float
 ) -> float:
-    """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs; stops where none is larger."""
+    """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs."""
     places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
-    # two filters differ in at most `bits` bits; what is as large but for rounding ends the search
-    each = min(hashes, bits)
-    most = (1 - 1e-12) * (each * max(own, other) + min(each, bits - each) * min(own, other))
+    # Two filters of `size` bits each share none, if there are enough bits. A pair that reaches this
+    # bound up to rounding ends the search.
+    size = min(hashes, bits)
+    bound = (1 - 1e-12) * (size * max(own, other) + min(size, bits - size) * min(own, other))
     largest = 0.0
     for cohort in range(cohorts):
         fill_filters(places, sizes, cohort, bits, seed)
@@ -131,6 +135,6 @@ def farthest_filters(
                             shared += 1
                 a, b = sizes[x] - shared, sizes[y] - shared
                 largest = max(largest, a * own + b * other, b * own + a * other)
-            if largest >= most:
+            if largest >= bound:
                 return largest
     return largest

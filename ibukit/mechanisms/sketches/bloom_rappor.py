@@ -1,4 +1,4 @@
-"""RAPPOR with Bloom filters: cohorts of hash functions, a permanent lie about each bit, and a fresh one each time."""
+"""RAPPOR with Bloom filters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.row_reports import NumberedBits
 from ibukit.mechanisms.sketches import _sketch_kernels
 
-# pairs of numbers from 0 to this, of which the sum is at most this, have places in a byte
+# Most hash functions of a cohort: the pairs (ones, zeros) with a sum of at most 15 fit into a byte.
 MAX_HASHES = 15
 
 
@@ -136,16 +136,19 @@ class BloomRappor(NumberedBits):
             raise ValueError(
                 f"p and q must differ, got {self.p} for both: the reports would say nothing"
             )
+        # Both values of each bit must be possible whether the filter has it or not.
         chances = (self.p_set, 1 - self.p_set, self.p_clear, 1 - self.p_clear)
         if not min(chances) > MIN_PROBABILITY:
             raise ValueError(
-                f"f, p and q must leave each bit in doubt, got {self.f}, {self.p} and {self.q}: a bit is reported as 1 "
-                f"with probability {self.p_set:.3g} where the filter has it, and {self.p_clear:.3g} where not"
+                f"f, p and q must leave each bit in doubt, got {self.f}, {self.p} and {self.q}: a "
+                f"bit is reported as 1 with probability {self.p_set:.3g} where the filter has it, "
+                f"and {self.p_clear:.3g} where not"
             )
         if not self.epsilon > 0:
             raise ValueError(
-                f"bits, hashes and cohorts must tell secrets apart, got {self.bits}, {self.hashes} and {self.cohorts}: "
-                f"all {self.k} secrets have the same filters; take more bits or another seed"
+                f"bits, hashes and cohorts must tell secrets apart, got {self.bits}, "
+                f"{self.hashes} and {self.cohorts}: all {self.k} secrets have the same filters; "
+                "take more bits or another seed"
             )
 
     @property
@@ -160,7 +163,7 @@ class BloomRappor(NumberedBits):
 
     @property
     def _log_ratios(self) -> tuple[float, float]:
-        """Logarithms of q* / p* and (1 - q*) / (1 - p*): what a bit says for a secret that sets it."""
+        """Log-likelihood ratios of a bit in the filter, if it is 1 and if it is 0."""
         return math.log(self.p_set / self.p_clear), math.log((1 - self.p_set) / (1 - self.p_clear))
 
     @cached_property
@@ -186,6 +189,7 @@ class BloomRappor(NumberedBits):
         return self._farthest(each, each)
 
     def _farthest(self, own: float, other: float) -> float:
+        """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs."""
         return _sketch_kernels.farthest_filters(
             self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other
         )
@@ -204,6 +208,8 @@ class BloomRappor(NumberedBits):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
         n = len(secrets)
         cohorts, chance = rng.integers(0, self.cohorts, n), rng.random((n, self.bits))
+        # All bits are drawn as clear ones first; those of the secret's filter are judged again by
+        # the same uniform numbers, once for each hash function.
         ones = chance < self.p_clear
         for i in range(self.hashes):
             own = _sketch_kernels.buckets_of(
@@ -215,7 +221,9 @@ class BloomRappor(NumberedBits):
     @override
     def channel(self, reports: NDArray[Any]) -> LookupChannel:
         cohorts, packed = self._split(reports)
-        places, table, _ = self._table
+        # With t ones among the |B_x| bits of secret x, its likelihood ratio depends on the pair (t,
+        # |B_x| - t) alone, of which there are few: the channel keeps a small code of it.
+        codes, table, _ = self._table
         levels = _sketch_kernels.filter_levels(
             cohorts,
             packed,
@@ -223,7 +231,7 @@ class BloomRappor(NumberedBits):
             self.bits,
             self.hashes,
             self.seed,
-            places,
+            codes,
             len(table),
             levels_per_byte(len(table)),
         )
@@ -231,7 +239,7 @@ class BloomRappor(NumberedBits):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where a probability would underflow.
+        """Logarithm of what `channel` leaves out where a probability would underflow.
 
         This happens with hundreds of bits.
         """
@@ -239,26 +247,28 @@ class BloomRappor(NumberedBits):
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.uint8], Floats, float]:
-        """The level of so many ones and zeros; their entries, over the largest; and the logarithm of that.
+        """Code of each (ones, zeros); likelihood ratios by code, over the largest; its logarithm.
 
         Filters have from one bit to `hashes`.
         """
         bits = np.add.outer(np.arange(self.hashes + 1), np.arange(self.hashes + 1))
         ones, zeros = np.nonzero((bits > 0) & (bits <= self.hashes))
-        places = np.zeros(bits.shape, dtype=np.uint8)
-        places[ones, zeros] = np.arange(len(ones))
+        codes = np.zeros(bits.shape, dtype=np.uint8)
+        codes[ones, zeros] = np.arange(len(ones))
         one, zero = self._log_ratios
         logs = ones * one + zeros * zero
-        return places, np.exp(logs - logs.max()), float(logs.max())
+        return codes, np.exp(logs - logs.max()), float(logs.max())
 
     def _log_factor(self, packed: NDArray[np.uint8]) -> Floats:
-        """Log-probability of each report if no bit were set, and what the table leaves out."""
+        """Log-probability of each report of an empty filter, and what the table leaves out."""
         ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
         empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
         return empty + self._table[2] - math.log(self.cohorts)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        # Least squares: in each cohort the debiased frequencies of the bits are fitted by
+        # theta @ filters, and the cohorts' normal equations are added up, weighted by their shares.
         cohorts, packed = self._split(reports)
         normal, right = np.zeros((self.k, self.k)), np.zeros(self.k)
         for cohort in np.unique(cohorts):
@@ -271,8 +281,8 @@ class BloomRappor(NumberedBits):
         rank = int(np.linalg.matrix_rank(normal, hermitian=True))
         if rank < self.k:
             raise NotInvertible(
-                f"the filters of the cohorts seen have rank {rank} for {self.k} secrets: least squares has many "
-                "solutions; take more bits or cohorts, or mle"
+                f"the filters of the cohorts seen have rank {rank} for {self.k} secrets: least "
+                "squares has many solutions; take more bits or cohorts, or mle"
             )
         return np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
 
@@ -281,7 +291,7 @@ class BloomRappor(NumberedBits):
         if not 0 <= arguments.whole("cohort", cohort, 0) < self.cohorts:
             raise ValueError(f"cohort must be below {self.cohorts}, got {cohort}")
         functions: Ints = np.arange(self.hashes) + cohort * self.hashes
-        places = _sketch_kernels.buckets(functions, self.k, self.bits, self.seed)
+        bits = _sketch_kernels.buckets(functions, self.k, self.bits, self.seed)
         filters = np.zeros((self.k, self.bits))
-        filters[np.arange(self.k), places] = 1.0
+        filters[np.arange(self.k), bits] = 1.0
         return filters

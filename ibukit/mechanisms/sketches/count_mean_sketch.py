@@ -116,30 +116,35 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        scale, _ = split_factor(self._log_all_zero(reports))
+        # Given secret x, the probability is that of a filter without a set bit, times e^(eps/2) if
+        # the bit of x's bucket is 1, and e^(-eps/2) if it is 0.
+        scale, _ = split_factor(self._log_no_secret(reports))
         bits, half = self._bits_of_secrets(reports), self.epsilon / 2
         return BitChannel(self.k, bits, math.exp(half), math.exp(-half), scale)
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where a probability would underflow.
+        """Logarithm of what `channel` leaves out where a probability would underflow.
 
         This happens with a width in the hundreds.
         """
-        return split_factor(self._log_all_zero(reports))[1]
+        return split_factor(self._log_no_secret(reports))[1]
 
     def _bits_of_secrets(self, reports: NDArray[Any]) -> NDArray[np.uint8]:
+        """Bit of each secret's bucket in each report, packed, shape (s, ceil(k / 8))."""
         rows, packed = self._split(reports)
         return _sketch_kernels.bits_of_secrets(rows, packed, self.k, self.width, self.seed)
 
-    def _log_all_zero(self, reports: NDArray[Any]) -> Floats:
-        """Log-probability of each report if no bit were set before the noise."""
+    def _log_no_secret(self, reports: NDArray[Any]) -> Floats:
+        """Log-probability of each report if no bit was set before the noise, shape (s,)."""
         ones = np.bitwise_count(self._split(reports)[1]).sum(axis=1, dtype=np.int64)
         return self.width * math.log(self._kept) - ones * self.epsilon / 2 - math.log(self.rows)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         bits = BitChannel(self.k, self._bits_of_secrets(reports), 1.0, -1.0, np.ones(len(reports)))
+        # The mean of the bits' signs, debiased: c undoes the noise, and m / (m - 1) with -1/m the
+        # collisions of a random hash function.
         c, m = 1 / math.tanh(self.epsilon / 4), self.width
         return (
             m / (m - 1) * (c / 2 * bits.adjoint(frequencies) + (1 / 2 - 1 / m) * frequencies.sum())

@@ -99,6 +99,7 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         n = len(secrets)
         rows, indices = rng.integers(0, self.rows, n), rng.integers(0, self.width, n)
+        # The sign H_hl is -1 if h and l share an odd number of bits.
         own = self._own_buckets(rows, secrets)
         minus = (np.bitwise_count(own & indices) % 2 == 1) ^ (
             rng.random(n) >= 1 / (1 + math.exp(-self.epsilon))
@@ -107,6 +108,7 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
 
     @override
     def channel(self, reports: NDArray[Any]) -> HadamardChannel:
+        # Reports of one row share a hash function: their sums are one Walsh-Hadamard transform.
         columns, s = self._columns(reports), len(reports)
         rows, group = np.unique(columns[:, 0], return_inverse=True)
         places = self._buckets_of(rows)
@@ -119,5 +121,6 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         signs = replace(self.channel(reports), low=-1.0, high=1.0)
+        # The mean of sign times H, debiased as for `CountMeanSketch`.
         c, m = 1 / math.tanh(self.epsilon / 2), self.width
         return m / (m - 1) * (c * signs.adjoint(frequencies) - frequencies.sum() / m)

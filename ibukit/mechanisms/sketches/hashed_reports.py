@@ -22,16 +22,16 @@ from ibukit.mechanisms.categorical.unary_encoding import UnaryEncoding
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.sketches import _hash_kernels
 
-# seeds are integers that are signed elsewhere, in tables for one: 0..2^63 - 1
+# Number of seeds: they are 0..2^63 - 1, because integers are signed in tables and elsewhere.
 SEEDS = 2**63
 
 
-# what the kernels take
+# Largest number of buckets that the compiled kernels take.
 MAX_BUCKETS = 2**31 - 1
 
 
 class HashedReports(Mechanism):
-    """A report is a seed and a bucket: the secret's own, under the hash function of the seed, more often than another.
+    """A report is a seed and a bucket, more often the secret's under the seed's hash function.
 
     The tally keeps seeds and buckets; the channel works out which secrets each report supports.
     """
@@ -44,10 +44,10 @@ class HashedReports(Mechanism):
     report_kind: ClassVar[ReportKind] = ReportKind.ROWS
 
     hash_family: ClassVar[str] = "ibukit-splitmix64-v1"
-    """What a seed means; reports are to be kept with this name, and a family that differs will have another one."""
+    """Version of the hash family; a seed means nothing without it."""
 
     def __post_init__(self) -> None:
-        """Check and convert the fields that they share; choose the number of buckets where none is given."""
+        """Check and convert the shared fields; choose the number of buckets if none is given."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         arguments.whole("number of secrets", len(self.alphabet), 2)
         self._keep(
@@ -91,7 +91,7 @@ class HashedReports(Mechanism):
         return pairs / (self.k * (self.k - 1))
 
     def hash(self, seeds: ArrayLike, secrets: ArrayLike) -> Ints:
-        """The buckets of secrets, given as codes, each under its own seed: shape (n,)."""
+        """Buckets of secrets (codes), each under its own seed, shape (n,)."""
         seeds, secrets = (
             arguments.integers("seeds", seeds),
             arguments.codes("secrets", secrets, self.k),
@@ -113,8 +113,8 @@ class HashedReports(Mechanism):
         return np.column_stack([seeds, self._perturb(own, rng)])
 
     def _perturb(self, buckets: Ints, rng: Generator) -> Ints:
-        """k-RR on the buckets."""
-        # one draw among the other g - 1 buckets, by stepping over the secret's
+        """Draw reports by k-RR on the buckets."""
+        # A lie is uniform among the other g - 1 buckets: 1 to g - 1 after the own one, cyclic.
         other = rng.integers(1, self.g, size=len(buckets))
         honest = rng.random(len(buckets)) < self.truth
         return np.where(honest, buckets, (buckets + other) % self.g)
@@ -128,8 +128,8 @@ class HashedReports(Mechanism):
             )
         if given.dtype.kind not in "iu":
             raise TypeError(
-                f"reports must be integers, got an array of {given.dtype}: seeds of up to 63 bits are not exact in "
-                "other numbers"
+                f"reports must be integers, got an array of {given.dtype}: seeds of up to 63 bits "
+                "are not exact in other numbers"
             )
         if given.dtype.kind == "u" and given.size and given.max() >= SEEDS:
             raise AlphabetMismatch(f"reports must have seeds below 2^63, got {given.max()}")
@@ -145,6 +145,8 @@ class HashedReports(Mechanism):
 
     @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
+        # A report supports the secrets that its seed hashes to its bucket. The likelihood needs no
+        # more than these bits: `truth` if supported, else `lie`.
         rows = _hash_kernels.supports(reports, self.k, self.g, self.balanced)
         return BitChannel(self.k, rows, self.truth, self.lie, np.full(len(rows), 1 / SEEDS))
 
@@ -170,7 +172,7 @@ class HashedReports(Mechanism):
 
     @override
     def as_finite(self) -> FiniteMechanism:
-        """There is none: seeds cannot be listed.
+        """Raise ValueError: seeds cannot be listed.
 
         Raises
         ------
@@ -178,8 +180,8 @@ class HashedReports(Mechanism):
             Always.
         """
         raise ValueError(
-            f"mechanism must have reports that can be listed, got {self}, whose seeds cannot; ask of mechanism.ideal, "
-            "which has the law of all hash functions being equally likely"
+            f"mechanism must have reports that can be listed, got {self}, whose seeds cannot; ask "
+            "of mechanism.ideal, which has the law of all hash functions being equally likely"
         )
 
     @override
@@ -189,14 +191,16 @@ class HashedReports(Mechanism):
         It need not sum to 1.
         """
         support = _hash_kernels.support_counts(reports, frequencies, self.k, self.g, self.balanced)
-        # truth - lie without cancellation
+        # A report supports its user's secret with probability `truth`, and another secret with
+        # probability `chance`, on average over the seeds. `more` is truth - lie without
+        # cancellation.
         more = self.truth * -np.expm1(-self.epsilon)
         chance = self.lie + more * self.collision
         return (support - chance * frequencies.sum()) / (more * (1 - self.collision))
 
 
 def best_buckets(epsilon: float) -> int:
-    """The whole number g from 2 on with the least (e^eps - 1 + g)^2 / (g - 1), the smaller one of two."""
+    """The smallest whole g from 2 on with the least (e^eps - 1 + g)^2 / (g - 1)."""
     if epsilon > math.log(MAX_BUCKETS):
         return MAX_BUCKETS
     more = math.expm1(epsilon)

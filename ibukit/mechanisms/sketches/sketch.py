@@ -15,13 +15,13 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.row_reports import RowReports
 from ibukit.mechanisms.sketches import _sketch_kernels
 
-# so that buckets and rows fit into 32 bits
+# Largest number of rows or buckets: both fit into 32 bits.
 MAX_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Sketch(RowReports):
-    """What the two sketches share: the fields, and the hash functions that they name."""
+    """Fields of a count mean sketch, and the hash functions that they determine."""
 
     alphabet: Alphabet
     epsilon: float
@@ -36,7 +36,7 @@ class Sketch(RowReports):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Whole numbers in range, and hash functions that tell some secrets apart."""
+        """Check and convert the fields; ValueError if the hash functions tell no secrets apart."""
         super().__post_init__()
         arguments.whole("number of secrets", self.k, 2)
         for name, least in (("rows", 1), ("width", 2), ("seed", 0)):
@@ -50,8 +50,8 @@ class Sketch(RowReports):
             for own in self._buckets_of(np.array([row]))
         ):
             raise ValueError(
-                f"rows and width must tell secrets apart, got {self.rows} and {self.width}: all {self.k} secrets share "
-                "a bucket in each row; take more of either, or another seed"
+                f"rows and width must tell secrets apart, got {self.rows} and {self.width}: all "
+                f"{self.k} secrets share a bucket in each row; take more of either, or another seed"
             )
 
     @cached_property

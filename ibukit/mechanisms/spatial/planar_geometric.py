@@ -148,8 +148,8 @@ class PlanarGeometric(Mechanism):
 
         Each keeps its largest entry, so that far reports do not underflow.
         """
-        # The farthest reports are columns of a matrix beside the convolutions, so that the window of
-        # these need not stretch to them.
+        # The farthest reports are columns of a matrix beside the convolutions, so that the window
+        # of these need not stretch to them.
         if worthwhile(self.k, len(reports)):
             largest, beyond = float(self._table[0, 0]), self._beyond(reports)
             cells = self.check_reports(reports) - np.array(self.alphabet.first)
