@@ -29,7 +29,7 @@ ROWS = draw(1, N)
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_ROWS", 700)
+    monkeypatch.setattr(_blocks, "MAX_BLOCK_ROWS", 700)
 
 
 def drawn(mechanism, n=N):
