@@ -19,7 +19,7 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.measure import clocked
 from benchmarks.run import results, write_growing
-from ibukit.design.optimal.extremal_columns import MAX_LOOKED_THROUGH
+from ibukit.design.optimal.extremal_columns import MAX_K_EXACT_PRICING
 
 MAX_SECRETS = 50
 LEVELS = (0.1, 0.5, 2.0)
@@ -32,9 +32,9 @@ MIN_SECRETS = {"listed": 3, "two halves": 8, "guessed": 8}
 def row(way: str, k: int, eps: float, criterion: str) -> dict[str, object]:
     """One design by the way that is asked for, wherever it is the way of the package or not."""
     listed = k if way == "listed" else 2
-    looked_through = 2 if way == "guessed" else MAX_LOOKED_THROUGH
+    looked_through = 2 if way == "guessed" else MAX_K_EXACT_PRICING
     module = sys.modules[ik.optimal_private.__module__]
-    with mock.patch.multiple(module, LISTED_ON_A_LINE=listed, MAX_LOOKED_THROUGH=looked_through):
+    with mock.patch.multiple(module, MAX_K_LISTED_PATH=listed, MAX_K_EXACT_PRICING=looked_through):
         best, seconds = clocked(
             lambda: ik.optimal_private(ik.uniform(k), k, eps, criterion, strict=False)
         )

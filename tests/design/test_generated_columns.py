@@ -11,7 +11,7 @@ import ibukit as ik
 from ibukit.design.optimal import column_generation, path_pricing
 from ibukit.design.optimal.column_generation import deviations, generated_columns
 from ibukit.design.optimal.column_weights import Criterion, optimal_design
-from ibukit.design.optimal.extremal_columns import MAX_ON_A_PATH, extremal_logs, path_of
+from ibukit.design.optimal.extremal_columns import MAX_K_PATH, extremal_logs, path_of
 from ibukit.design.optimal.path_pricing import Path
 from ibukit.fisher_information import contrasts
 from ibukit.theory.asymptotic_emd import cumulative_sums
@@ -125,7 +125,7 @@ def test_what_is_a_path():
     assert steps.tolist() in ([1, 3], [3, 1])
     assert order.tolist() in ([1, 2, 0], [0, 2, 1])
     with pytest.raises(ik.errors.TooLarge, match="alphabet of 101 secrets has too many"):
-        path_of(ik.Line(0, MAX_ON_A_PATH).distances())
+        path_of(ik.Line(0, MAX_K_PATH).distances())
 
 
 def test_entries_that_are_no_doubles_are_refused():
@@ -137,5 +137,5 @@ def test_entries_that_are_no_doubles_are_refused():
 
 def test_columns_are_unlike_each_other_as_long_as_there_is_choice():
     ups = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
-    assert path_pricing._unlike(ups, 2) == [0, 4]
-    assert path_pricing._unlike(ups, 9) == [0, 4, 2, 3]
+    assert path_pricing._diverse_rows(ups, 2) == [0, 4]
+    assert path_pricing._diverse_rows(ups, 9) == [0, 4, 2, 3]

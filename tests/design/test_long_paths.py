@@ -15,9 +15,9 @@ from ibukit.design.optimal.column_generation import deviations, generated_column
 from ibukit.design.optimal.column_weights import Criterion, optimal_design
 from ibukit.design.optimal.extremal_columns import extremal_logs
 from ibukit.design.optimal.heuristic_paths import guessed_columns
-from ibukit.design.optimal.large_design import many_weights
-from ibukit.design.optimal.path_neighbours import Tangent, wandered
-from ibukit.design.optimal.path_relaxation import Forms, Multipliers, relaxed
+from ibukit.design.optimal.large_design import large_optimal_design
+from ibukit.design.optimal.path_neighbours import Tangent, random_walk_above
+from ibukit.design.optimal.path_relaxation import Forms, Multipliers, solve_path_relaxation
 from ibukit.design.optimal.whitening import Frame, Pairs
 from ibukit.fisher_information import contrasts
 from ibukit.theory.asymptotic_emd import cumulative_sums
@@ -72,7 +72,7 @@ PATHS = st.builds(
 def test_the_relaxed_bound_is_below_the_optimum_and_near(path, roots):
     steps, theta = path
     measure = measure_of(steps, roots)
-    told, best = relaxed(steps, theta, measure), exact(steps, theta, measure)
+    told, best = solve_path_relaxation(steps, theta, measure), exact(steps, theta, measure)
     assert (1 - LOOSE) * best <= told.bound <= best * (1 + 1e-10)
     # the score that the bound is made of is that of no column
     highest = (
@@ -89,7 +89,7 @@ def test_the_same_of_fourteen_secrets(scale, roots):
         measure = measure_of(steps, roots)
         best, bound = (
             generated_columns(steps, theta, measure)[1],
-            relaxed(steps, theta, measure).bound,
+            solve_path_relaxation(steps, theta, measure).bound,
         )
         assert (1 - LOOSE) * best <= bound <= best * (1 + 1e-8)
 
@@ -103,7 +103,7 @@ def test_any_multipliers_certify_no_more_than_is_true(path, roots, seed):
     steps, theta = path
     rng, n = np.random.default_rng(seed), len(steps)
     measure, forms = measure_of(steps, roots), Forms.of(steps, theta)
-    told = relaxed(steps, theta, measure)
+    told = solve_path_relaxation(steps, theta, measure)
     frame = Frame.at(np.linalg.cholesky(told.information), measure)
     turned = Forms(forms.rows @ frame.root, n)
     products = rng.exponential(size=(2 * n, 2 * n)) * rng.integers(0, 2, (2 * n, 2 * n)) / n
@@ -129,7 +129,7 @@ def test_negative_multipliers_are_not_used(monkeypatch):
         return certify(self, *arguments)
 
     monkeypatch.setattr(Multipliers, "certify", kept_too)
-    relaxed(steps, theta, measure)
+    solve_path_relaxation(steps, theta, measure)
     multipliers, turned, frame, degree = kept[-1]
     honest = certify(multipliers, turned, frame, degree)
     assert honest[0].bound(honest[1]) == pytest.approx(best, rel=1e-5)
@@ -140,9 +140,9 @@ def test_negative_multipliers_are_not_used(monkeypatch):
     said = certify(forged, turned, frame, degree)
     assert said[0].bound(said[1]) <= best
     # what would be said if nobody looked at signs
-    scale, free = 1 / np.sqrt(frame.gradient), np.where(forms.free(), forged.products, 0)
+    scale, free = 1 / np.sqrt(frame.gradient), np.where(forms.different_steps(), forged.products, 0)
     share = np.linalg.eigvalsh(
-        -Multipliers(free, forged.ties).pulled(turned) * scale * scale[:, None]
+        -Multipliers(free, forged.ties).weighted_sum(turned) * scale * scale[:, None]
     )[0]
     assert share > 0
     assert honest[0].bound((0.5 * free.sum() + forged.ties.sum()) / share) > 1.1 * best
@@ -204,7 +204,7 @@ def continued(first, eps):
 @pytest.mark.parametrize("eps", [0.05, 1.0])
 def test_where_columns_are_guessed_the_values_continue(eps, monkeypatch):
     monkeypatch.setattr(
-        sys.modules["ibukit.design.optimal.optimal_private"], "MAX_LOOKED_THROUGH", 16
+        sys.modules["ibukit.design.optimal.optimal_private"], "MAX_K_EXACT_PRICING", 16
     )
     assert continued(15, eps) < 2e-3
 
@@ -221,9 +221,9 @@ def test_walks_that_are_missed_show_in_the_gap(monkeypatch):
     and the bound is the same.
     """
     steps, theta, measure = np.full(25, 0.3), ik.uniform(26), measure_of(np.full(25, 0.3), False)
-    bound = relaxed(steps, theta, measure).bound
-    monkeypatch.setattr(heuristic_paths, "wandered", lambda logs, *given: logs[:0])
-    monkeypatch.setattr(heuristic_paths, "MAX_GUESSES", 1)
+    bound = solve_path_relaxation(steps, theta, measure).bound
+    monkeypatch.setattr(heuristic_paths, "random_walk_above", lambda logs, *given: logs[:0])
+    monkeypatch.setattr(heuristic_paths, "MAX_ROUNDS", 1)
     logs, weights, said = guessed_columns(steps, theta, measure)
     points = deviations(logs, theta)[0] @ contrasts(26)
     assert said == bound
@@ -274,7 +274,9 @@ def test_scores_of_turned_columns(path, roots):
         point = deviations(logs[None], theta)[0][0]
         return point @ tangent.quadratic @ point - point @ tangent.linear
 
-    now, turned = tangent.of_turns(np.column_stack([np.zeros(5), np.cumsum(signs * steps, axis=1)]))
+    now, turned = tangent.flip_scores(
+        np.column_stack([np.zeros(5), np.cumsum(signs * steps, axis=1)])
+    )
     for column in range(5):
         assert now[column] == pytest.approx(
             scored(signs[column]), rel=1e-7, abs=1e-9 * np.abs(now).max()
@@ -291,11 +293,13 @@ def test_scores_of_turned_columns(path, roots):
 
 def test_columns_wander_above_the_level(rng):
     steps, theta = np.ones(9), ik.uniform(10)
-    told = relaxed(steps, theta, measure_of(steps, False))
+    told = solve_path_relaxation(steps, theta, measure_of(steps, False))
     tangent, level = Tangent.of(told.dual, contrasts(10), theta), 0.97 * told.bound
     signs = rng.choice([-1.0, 1.0], (30, 9))
-    logs = wandered(np.column_stack([np.zeros(30), np.cumsum(signs, axis=1)]), tangent, level, rng)
-    met = tangent.of_turns(logs)[0]
+    logs = random_walk_above(
+        np.column_stack([np.zeros(30), np.cumsum(signs, axis=1)]), tangent, level, rng
+    )
+    met = tangent.flip_scores(logs)[0]
     assert len(logs) > 30
     assert (met > level).all()
     assert met.max() <= told.dual.value**2 / told.bound * (1 + 1e-9)
@@ -309,7 +313,7 @@ def test_many_weights_are_those_of_few(roots):
     points, sizes = deviations(extremal_logs(np.abs(places[:, None] - places)), theta)
     points = points @ contrasts(8)
     _, bound = optimal_design(points, sizes / sizes.sum(), measure)
-    weights, value, dual = many_weights(points, sizes / sizes.sum(), measure, 0.0, 1e-9)
+    weights, value, dual = large_optimal_design(points, sizes / sizes.sum(), measure, 0.0, 1e-9)
     assert value == pytest.approx(bound, rel=1e-8)
     assert measure.at((points.T * weights) @ points).value == pytest.approx(value, rel=1e-9)
     highest = (((points @ dual.quadratic) * points).sum(axis=1) - points @ dual.linear).max()

@@ -14,9 +14,14 @@ from ibukit.design.optimal.extremal_columns import extremal_logs
 from ibukit.design.optimal.grids import hill_climbing as climbing
 from ibukit.design.optimal.grids import patch_relaxation
 from ibukit.design.optimal.grids.hill_climbing import climbed_columns
-from ibukit.design.optimal.grids.local_search import risen, scores, unlike, within_bounds
-from ibukit.design.optimal.grids.patch_forms import Part, first_part
-from ibukit.design.optimal.grids.patch_relaxation import relaxed_by_patches
+from ibukit.design.optimal.grids.local_search import (
+    hill_climb,
+    scores,
+    unique_up_to_symmetry,
+    within_bounds,
+)
+from ibukit.design.optimal.grids.patch_forms import PatchForm, first_patch_form
+from ibukit.design.optimal.grids.patch_relaxation import solve_patch_relaxation
 from ibukit.design.optimal.grids.patches import Patch, patches_of
 from ibukit.design.optimal.path_neighbours import Tangent
 from ibukit.fisher_information import contrasts
@@ -60,8 +65,8 @@ def test_the_bound_is_below_the_optimum_and_of_some_use(problem, largest):
     }[kind]
     theta = 0.8 * np.random.default_rng(seed).dirichlet(np.ones(6)) + 0.2 / 6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ibukit.design.optimal.grids.patches.MAX_PATCH", largest)
-        told = relaxed_by_patches(eps * distances, theta, measure_of(6))
+        patch.setattr("ibukit.design.optimal.grids.patches.MAX_PATCH_SECRETS", largest)
+        told = solve_patch_relaxation(eps * distances, theta, measure_of(6))
     best = exact(eps * distances, theta)
     assert 0.3 * best <= told.bound <= best * (1 + 1e-9)
     # the score that the bound is made of is that of no column
@@ -73,7 +78,7 @@ def test_the_bound_is_below_the_optimum_and_of_some_use(problem, largest):
 @pytest.mark.parametrize("eps", [0.2, 0.5, 2.0])
 def test_a_patch_of_all_secrets_leaves_nothing(eps):
     distances, theta = eps * ik.Grid(3, 3).distances(), ik.uniform(9)
-    assert relaxed_by_patches(distances, theta, measure_of(9)).bound == pytest.approx(
+    assert solve_patch_relaxation(distances, theta, measure_of(9)).bound == pytest.approx(
         exact(distances, theta), rel=5e-4
     )
 
@@ -105,21 +110,21 @@ def test_forms_that_were_not_made_certain_prove_what_is_false(name, monkeypatch)
         return self._replace(numbers=self.patch.pairs.of_matrix(form)), 0.0
 
     # a form that bends more is less at the columns, unless it is raised there
-    certain = Part.certain
-    monkeypatch.setattr(Part, "certain", forged)
-    assert relaxed_by_patches(distances, theta, measure_of(6)).bound > 1.05 * best
-    monkeypatch.setattr(Part, "certain", lambda self: certain(forged(self)[0]))
-    assert relaxed_by_patches(distances, theta, measure_of(6)).bound <= best
+    certain = PatchForm.with_safety_margin
+    monkeypatch.setattr(PatchForm, "with_safety_margin", forged)
+    assert solve_patch_relaxation(distances, theta, measure_of(6)).bound > 1.05 * best
+    monkeypatch.setattr(PatchForm, "with_safety_margin", lambda self: certain(forged(self)[0]))
+    assert solve_patch_relaxation(distances, theta, measure_of(6)).bound <= best
 
 
 def test_a_certain_form_is_no_column_s_undoing(rng):
     """Whatever the form was, it is not negative at private columns, mixtures of extremal ones."""
     patch = Patch.of(np.arange(4), 0.7 * ik.Grid(2, 2).distances())
-    lame = first_part(patch)
+    lame = first_patch_form(patch)
     lame = lame._replace(
         numbers=lame.numbers + 0.3 * np.abs(lame.numbers).max() * rng.normal(size=len(lame.numbers))
     )
-    made, lacking = lame.certain()
+    made, lacking = lame.with_safety_margin()
     form = made.form()
     form[0, 0] += lacking
     columns = np.exp(within_bounds(3 * rng.normal(size=(500, 4)), 0.7 * ik.Grid(2, 2).distances()))
@@ -146,10 +151,10 @@ def test_columns_climb_to_extremal_ones(eps, rng):
     """
     distances, theta = eps * GRID.distances(), ik.uniform(10)
     listed = extremal_logs(distances)
-    told = relaxed_by_patches(distances, theta, measure_of(10))
+    told = solve_patch_relaxation(distances, theta, measure_of(10))
     tangent = Tangent.of(told.dual, contrasts(10), theta)
     starts = within_bounds(eps * rng.normal(size=(60, 10)), distances)
-    found = risen(starts, distances, tangent, rng)
+    found = hill_climb(starts, distances, tangent, rng)
     gaps = (
         np.abs(found[:, None] - found[:, None, :1] - (listed - listed[:, :1]))
         .max(axis=2)
@@ -158,7 +163,7 @@ def test_columns_climb_to_extremal_ones(eps, rng):
     assert gaps.max() < 1e-6 * eps
     best = scores(listed, tangent).max()
     assert 0.999 * best <= scores(found, tangent).max() <= best * (1 + 1e-9)
-    one = unlike(risen(starts[:1], distances, tangent, rng), distances)
+    one = unique_up_to_symmetry(hill_climb(starts[:1], distances, tangent, rng), distances)
     assert scores(one, tangent)[0] >= scores(starts[:1], tangent)[0]
 
 
@@ -212,9 +217,9 @@ def test_columns_that_are_missed_show_in_the_gap(monkeypatch):
     and the bound is the same.
     """
     distances, theta = 0.5 * GRID.distances(), ik.uniform(10)
-    bound = relaxed_by_patches(distances, theta, measure_of(10)).bound
-    monkeypatch.setattr(climbing, "_gathered", lambda *given: np.empty((0, 10)))
-    monkeypatch.setattr(climbing, "risen", lambda logs, *given: logs[:0])
+    bound = solve_patch_relaxation(distances, theta, measure_of(10)).bound
+    monkeypatch.setattr(climbing, "_climb_in_batches", lambda *given: np.empty((0, 10)))
+    monkeypatch.setattr(climbing, "hill_climb", lambda logs, *given: logs[:0])
     logs, weights, said = climbed_columns(distances, theta, measure_of(10))
     points = deviations(logs, theta)[0] @ contrasts(10)
     assert said == bound
@@ -227,12 +232,16 @@ def test_distances_too_large_for_doubles_are_refused():
 
 
 def test_forms_that_prove_nothing_are_an_error(monkeypatch):
-    monkeypatch.setattr(patch_relaxation, "_certified", lambda *given: None)
+    monkeypatch.setattr(patch_relaxation, "_certify", lambda *given: None)
     with pytest.raises(np.linalg.LinAlgError, match="no forms of the patches prove a bound"):
-        relaxed_by_patches(GRID.distances(), ik.uniform(10), measure_of(10))
+        solve_patch_relaxation(GRID.distances(), ik.uniform(10), measure_of(10))
 
 
 def test_where_the_method_finds_nothing_the_first_forms_prove_little(monkeypatch):
-    monkeypatch.setattr(patch_relaxation, "MAX_ITER_PATCHES", 0)
+    monkeypatch.setattr(patch_relaxation, "MAX_ITERATIONS", 0)
     distances, theta = 0.5 * GRID.distances(), ik.uniform(10)
-    assert 0 < relaxed_by_patches(distances, theta, measure_of(10)).bound <= exact(distances, theta)
+    assert (
+        0
+        < solve_patch_relaxation(distances, theta, measure_of(10)).bound
+        <= exact(distances, theta)
+    )

@@ -12,10 +12,10 @@ from ibukit.design.optimal.extremal_columns import extremal_logs
 from ibukit.design.optimal.grids import hill_climbing as climbing
 from ibukit.design.optimal.grids import patch_relaxation
 from ibukit.design.optimal.grids.hill_climbing import climbed_columns
-from ibukit.design.optimal.grids.patch_relaxation import relaxed_by_patches
-from ibukit.design.optimal.grids.patches import patches_of, unlike_patches
+from ibukit.design.optimal.grids.patch_relaxation import solve_patch_relaxation
+from ibukit.design.optimal.grids.patches import patches_of, unique_patches
 from ibukit.design.optimal.grids.reflections import Reflections
-from ibukit.design.optimal.large_design import many_weights
+from ibukit.design.optimal.large_design import large_optimal_design
 from ibukit.fisher_information import contrasts
 
 GRID = ik.Grid(2, 5)
@@ -46,7 +46,7 @@ def test_those_of_a_grid(rows, columns, blocks):
     np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(k - 1), atol=1e-12)
     np.testing.assert_allclose(found.basis.sum(axis=0), 0, atol=1e-12)
     turned = found.basis.T @ np.exp(-distances) @ found.basis
-    np.testing.assert_allclose(turned[~found.alike()], 0, atol=1e-12)
+    np.testing.assert_allclose(turned[~found.same_kind()], 0, atol=1e-12)
     # vectors of the first kind are left alone
     kept = found.basis[:, found.kinds == 0]
     assert all(np.allclose(kept[image], kept) for image in found.images)
@@ -71,7 +71,7 @@ def test_none_where_there_are_none_or_too_many(name, rng):
     found = Reflections.of(distances, theta)
     assert len(found.images) == 1
     np.testing.assert_array_equal(found.basis, contrasts(12))
-    np.testing.assert_array_equal(found.of_contrasts(), np.eye(11))
+    np.testing.assert_array_equal(found.in_contrasts(), np.eye(11))
 
 
 def test_one_mirror_where_the_prior_has_one():
@@ -85,7 +85,7 @@ def test_of_columns_that_are_images_one_stays(rng):
     distances = GRID.distances()
     found = Reflections.of(distances, ik.uniform(10))
     logs = extremal_logs(distances)
-    kept = found.unlike(logs, distances)
+    kept = found.unique_up_to_symmetry(logs, distances)
     assert len(logs) / 4 <= len(kept) < len(logs) / 3
     every = {tuple(row) for row in np.rint(1e6 * (logs - logs[:, :1]))}
     assert {
@@ -96,7 +96,7 @@ def test_of_columns_that_are_images_one_stays(rng):
 def test_of_patches_that_are_images_one_stays():
     distances = ik.Grid(5, 4).distances()
     found = Reflections.of(distances, ik.uniform(20))
-    firsts, sizes = unlike_patches(patches_of(distances), found.images)
+    firsts, sizes = unique_patches(patches_of(distances), found.images)
     # of 3 x 2 squares those in the middle row are images of one another, and those at the corners
     assert sorted(sizes) == [2, 4]
     images = {tuple(sorted(image[patch.secrets])) for patch in firsts for image in found.images}
@@ -121,12 +121,14 @@ def test_weights_of_columns_for_their_images_are_as_good_as_of_all(rng):
     theta, distances = ik.uniform(9), 0.5 * ik.Grid(3, 3).distances()
     found = Reflections.of(distances, theta)
     measure = Criterion(found.basis, False)
-    kept = found.unlike(extremal_logs(distances), distances)
+    kept = found.unique_up_to_symmetry(extremal_logs(distances), distances)
     values = []
     for logs, kinds in ((kept, found.kinds), (found.spread(kept), None)):
         points, sizes = deviations(logs, theta)
         values.append(
-            many_weights(points @ found.basis, sizes / sizes.sum(), measure, 0.0, 1e-6, kinds)[1]
+            large_optimal_design(
+                points @ found.basis, sizes / sizes.sum(), measure, 0.0, 1e-6, kinds
+            )[1]
         )
     assert values[0] == pytest.approx(values[1], rel=2e-6)
 
@@ -139,14 +141,14 @@ def test_reflections_that_are_none_prove_nothing_that_is_false(monkeypatch, rng)
     """
     distances = 0.5 * ik.Grid(3, 4).distances()
     theta = 0.5 * rng.dirichlet(np.ones(12)) + 0.5 / 12
-    true = relaxed_by_patches(distances, theta, measure_of(12)).bound
+    true = solve_patch_relaxation(distances, theta, measure_of(12)).bound
     logs, weights, _ = climbed_columns(distances, theta, measure_of(12))
     points = deviations(logs, theta)[0] @ contrasts(12)
     value = measure_of(12).value((points.T * weights) @ points)
     forged = Reflections.of(distances, ik.uniform(12))
     assert len(forged.images) == 4
     monkeypatch.setattr(patch_relaxation.Reflections, "of", staticmethod(lambda *given: forged))
-    told = relaxed_by_patches(distances, theta, measure_of(12))
+    told = solve_patch_relaxation(distances, theta, measure_of(12))
     assert told.bound < true <= value
     # no column scores more than it says
     columns = np.vstack([climbing.within_bounds(rng.normal(size=(500, 12)), distances), logs])

@@ -1,8 +1,9 @@
-"""The best private channel on a path too long for a list of its columns: those that matter are found by their price.
+"""Column generation: the best private channel on a path too long to list all its columns.
 
-A design of some columns comes with a tangent of the criterion. Where no column at all scores more
-on it than those of the design, no design of all columns is better; where one does, it joins them,
-and the bound says how much is left.
+The best design of the columns at hand (the master problem) comes with a tangent of the criterion.
+If no column of the path scores more on this tangent than those of the design, the design is the
+best of all. If some do, they join the columns, and the dual bound says how much can still be
+gained.
 """
 
 from __future__ import annotations
@@ -15,42 +16,44 @@ from ibukit.design.optimal.path_pricing import Path
 from ibukit.fisher_information import contrasts
 
 MAX_ROUNDS = 100
-# the rounds end where no columns left out can lower the criterion by more than this share of it
-LEFT_TO_LOWER = 1e-9
-# a round is solved to this share of what the last one left open: rough tangents find more than
-# sharp ones
-ENOUGH, FIRST = 0.2, 1e-3
-# old columns stay if their weight is above this share of the mean
+# Rounds end where no other columns can lower the criterion by more than this share of it.
+GAP_TOLERANCE = 1e-9
+# Each round is solved to this share of the gap that the round before left: a rough tangent finds
+# more new columns than a sharp one. The first round has no gap before it and takes the second
+# number.
+ROUND_SHARE, FIRST_ROUND_TOLERANCE = 0.2, 1e-3
+# Columns of the round before are kept if their weight is above this share of the mean weight.
 MIN_WEIGHT_KEPT = 1e-7
-# phases of each wave among the first columns
+# Phases of each square wave among the first columns.
 PHASES = 8
 
 
 def generated_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tuple[Floats, float]:
-    """Logs of columns on a path with the given steps, of which a design is best, and a bound on every design of all."""
+    """Logs of columns on a path that hold an optimal design, and a bound on every design."""
     k = len(theta)
     path, basis = Path(steps, theta), contrasts(k)
-    logs, bound, near = first_columns(steps), 0.0, FIRST
+    logs, bound, tolerance = first_columns(steps), 0.0, FIRST_ROUND_TOLERANCE
     for _ in range(MAX_ROUNDS):
         points, sizes = deviations(logs, theta)
-        weights, dual = spread_design(points @ basis, sizes / sizes.sum(), criterion, near)
-        # as many new columns as half of the moments of a design
+        weights, dual = spread_design(points @ basis, sizes / sizes.sum(), criterion, tolerance)
+        # A design matches k (k + 1) / 2 moments; half as many new columns a round are enough.
         highest, new = path.best(
             basis @ dual.quadratic @ basis.T, basis @ dual.linear, k * (k + 1) // 4 + 1
         )
         bound = max(bound, dual.bound(highest))
-        left = 1 - bound / dual.value
-        if left <= LEFT_TO_LOWER:
+        gap = 1 - bound / dual.value
+        if gap <= GAP_TOLERANCE:
             break
-        near = min(near, max(ENOUGH * left, LEFT_TO_LOWER / 10))
+        tolerance = min(tolerance, max(ROUND_SHARE * gap, GAP_TOLERANCE / 10))
         logs = distinct(np.vstack([logs[weights > MIN_WEIGHT_KEPT * weights.mean()], new]))
     return logs, bound
 
 
 def deviations(logs: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """W / (theta w) - 1 of columns w = exp(logs), shape (columns, k), and theta w with the largest entry of each 1.
+    """Return the points w / (theta w) - 1 of columns w = exp(logs), and their sizes theta w.
 
-    The first is relatively exact for a small epsilon too.
+    The points have shape (columns, k) and are relatively exact for a small epsilon, too. The sizes
+    belong to columns whose largest entry is 1.
     """
     logs = logs - logs.max(axis=1, keepdims=True)
     excess = np.expm1(logs)
@@ -59,9 +62,9 @@ def deviations(logs: Floats, theta: Floats) -> tuple[Floats, Floats]:
 
 
 def first_columns(steps: Floats) -> Floats:
-    """Logs of one peak or one valley each, and of waves of every length.
+    """Logs of columns with one peak or one valley, and of square waves of every length.
 
-    Those with one peak are the channel of truncated geometric noise, so that rows can sum to 1.
+    Columns with one peak are the channel of truncated geometric noise, so rows can sum to 1.
     """
     n = len(steps)
     peaks = np.where(np.arange(n) < np.arange(n + 1)[:, None], 1.0, -1.0)
@@ -75,5 +78,5 @@ def first_columns(steps: Floats) -> Floats:
 
 
 def distinct(logs: Floats) -> Floats:
-    """Columns without those whose pattern of rises and falls stood before."""
+    """Columns without later copies of a pattern of rises and falls."""
     return logs[np.sort(np.unique(np.diff(logs, axis=1) > 0, axis=0, return_index=True)[1])]

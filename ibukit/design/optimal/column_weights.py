@@ -1,4 +1,4 @@
-"""The optimal design problem behind the best private channel: weights of given columns, with a proof of optimality.
+"""Optimal design behind the best private channel: weights of given columns, with a proof.
 
 Scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose weights a are a
 distribution, and rows that sum to 1 say that the mean of the points is the vector of ones. In an
@@ -31,59 +31,66 @@ from scipy.optimize import nnls
 
 from ibukit._ground.arguments import Floats
 
-MAX_ITER = 100
-# the path ends where the bound is this near, as a share of the criterion
-NEAR_THE_BOUND = 1e-11
-# weights whose mean is off by more belong to no channel
-FEASIBLE = 1e-11
-# a step goes this far towards where a weight or a slack would be 0
-REACH = 0.995
-# steps for each column that the least squares of the last weights may take: three are too few for
-# 24 secrets
-STEPS_FOR_A_COLUMN = 30
-# columns that contribute less than this share of what a mean one does are on their way to 0
+MAX_ITERATIONS = 100
+# The path ends where the bound is within this share of the criterion.
+BOUND_TOLERANCE = 1e-11
+# A larger residual of the constraints means that the weights belong to no channel.
+FEASIBILITY_TOLERANCE = 1e-11
+# Share of the way to the boundary (a weight or a slack of 0) that a step takes.
+MAX_SHARE_TO_BOUNDARY = 0.995
+# Iterations of NNLS for each column when the weights are made few; 3, its default, are too few for
+# 24 secrets.
+NNLS_STEPS_PER_COLUMN = 30
+# A column contributes a (1 + r^T r) to the trace of the moments. Below this share of the mean
+# contribution its weight is on its way to 0.
 MIN_SHARE_USED = 1e-10
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """Phi of a matrix J by its loadings l_j, shape (terms, d), as squares (A-optimality) or as their roots."""
+    """The criterion phi(J) of loadings l_j, shape (terms, d): sum of squares, or of their roots."""
 
     loadings: Floats
     roots: bool
 
     @property
     def degree(self) -> float:
-        """The p with phi(s J) = s^-p phi(J)."""
+        """The p for which phi(s J) = s^-p phi(J)."""
         return 0.5 if self.roots else 1.0
 
-    def at(self, information: Floats) -> Slope:
-        """Value, minus its gradient, and its second derivative as a matrix on vectorised J, at J."""
-        inverse, ways, squares = self._ways(information)
+    def at(self, information: Floats) -> CriterionDerivatives:
+        """Value, minus the gradient, and the second derivative as a matrix on vectorised J."""
+        inverse, solved, squares = self._solved_loadings(information)
         weights = 0.5 / np.sqrt(squares) if self.roots else np.ones(len(squares))
-        gradient = (ways * weights) @ ways.T
+        # With t_j = l_j^T J^-1 l_j and c' the weights, -dphi/dJ = sum_j c'(t_j) J^-1 l_j l_j^T
+        # J^-1. Its derivative has two Kronecker terms from J^-1 and, for roots, one from c''(t) =
+        # -t^(-3/2)/4.
+        gradient = (solved * weights) @ solved.T
         second = np.kron(inverse, gradient) + np.kron(gradient, inverse)
         if self.roots:
-            products = (ways[:, None] * ways).reshape(-1, len(squares))
+            products = (solved[:, None] * solved).reshape(-1, len(squares))
             second -= (products * (0.25 * squares**-1.5)) @ products.T
-        return Slope(self._sum(squares), gradient, second)
+        return CriterionDerivatives(self._sum(squares), gradient, second)
 
     def value(self, information: Floats) -> float:
-        """Phi alone, which takes no matrix of d^4 entries."""
-        return self._sum(self._ways(information)[2])
+        """Phi alone, without the second derivative's d^4 entries."""
+        return self._sum(self._solved_loadings(information)[2])
 
-    def _ways(self, information: Floats) -> tuple[Floats, Floats, Floats]:
-        """J^-1, J^-1 l_j and l_j^T J^-1 l_j."""
+    def _solved_loadings(self, information: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return J^-1, the columns J^-1 l_j, and the squares l_j^T J^-1 l_j."""
         inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
-        ways = inverse @ self.loadings.T
-        return inverse, ways, (self.loadings.T * ways).sum(axis=0)
+        solved = inverse @ self.loadings.T
+        return inverse, solved, (self.loadings.T * solved).sum(axis=0)
 
     def _sum(self, squares: Floats) -> float:
         return float((np.sqrt(squares) if self.roots else squares).sum())
 
 
 class Dual(NamedTuple):
-    """A tangent of phi: value and G at some J, and nu, which bound phi over all points whose highest score is known."""
+    """A tangent of phi at some J: value, G, and the multiplier nu of the mean.
+
+    With the highest score of any point it bounds phi from below (see the module's docstring).
+    """
 
     value: float
     quadratic: Floats
@@ -91,12 +98,12 @@ class Dual(NamedTuple):
     degree: float
 
     def bound(self, highest: float) -> float:
-        """No design is below, of points r with q(r) - nu r <= highest."""
+        """Lower bound on phi of every design whose points score q(r) - nu r <= highest."""
         return float(self.value * (self.value * self.degree / highest) ** self.degree)
 
 
-class Slope(NamedTuple):
-    """What `Criterion.at` tells."""
+class CriterionDerivatives(NamedTuple):
+    """Value, minus the gradient, and the second derivative of a criterion at one J."""
 
     value: float
     gradient: Floats
@@ -104,34 +111,37 @@ class Slope(NamedTuple):
 
 
 def optimal_design(points: Floats, start: Floats, criterion: Criterion) -> tuple[Floats, float]:
-    """Weights of points r, shape (columns, d), and a bound on the criterion of any weights: an interior-point method.
+    """Optimal weights of points r, shape (columns, d), and a bound on the criterion of any weights.
 
-    It begins with weights `start`, shape (columns,), under which the mean need not be 0. At most (d
-    + 1) (d + 2) / 2 weights of the solution are positive; the constraints hold nearly, and are to
-    be seen to by the caller.
+    An interior-point method. It begins with weights `start`, shape (columns,), under which the mean
+    need not be 0. At most (d + 1) (d + 2) / 2 weights of the solution are positive; the constraints
+    hold nearly, and the caller corrects what is left.
     """
-    points, criterion, _ = _rounded(points, start, criterion)
-    spread, bound, _ = _central_path(points, start, criterion, NEAR_THE_BOUND)
-    return _few(points, spread), bound
+    points, criterion, _ = _whitened(points, start, criterion)
+    interior, bound, _ = _central_path(points, start, criterion, BOUND_TOLERANCE)
+    return _sparsified(points, interior), bound
 
 
 def spread_design(
-    points: Floats, start: Floats, criterion: Criterion, near: float
+    points: Floats, start: Floats, criterion: Criterion, tolerance: float
 ) -> tuple[Floats, Dual]:
-    """All the weights that the path ends with, where the bound is as near as that, and what the bound comes from."""
-    points, criterion, root = _rounded(points, start, criterion)
-    spread, _, dual = _central_path(points, start, criterion, near)
+    """All weights where the path meets a tolerance, and the tangent that proves its bound."""
+    points, criterion, root = _whitened(points, start, criterion)
+    interior, _, dual = _central_path(points, start, criterion, tolerance)
     half = solve_triangular(root, dual.quadratic, lower=True, trans="T")
     quadratic = solve_triangular(root, half.T, lower=True, trans="T")
-    return spread, dual._replace(
+    return interior, dual._replace(
         quadratic=quadratic, linear=solve_triangular(root, dual.linear, lower=True, trans="T")
     )
 
 
-def _rounded(
+def _whitened(
     points: Floats, start: Floats, criterion: Criterion
 ) -> tuple[Floats, Criterion, Floats]:
-    """Points and criterion in coordinates in which the problem is round, whatever epsilon is, and the change."""
+    """Points and criterion in coordinates in which J of `weights` is the identity, and the root.
+
+    The problem is then equally well conditioned for every epsilon.
+    """
     root = np.asarray(np.linalg.cholesky((points.T * start) @ points), dtype=np.float64)
     points = solve_triangular(root, points.T, lower=True).T
     return (
@@ -142,103 +152,135 @@ def _rounded(
 
 
 def _central_path(
-    points: Floats, weights: Floats, criterion: Criterion, near: float
+    points: Floats, weights: Floats, criterion: Criterion, tolerance: float
 ) -> tuple[Floats, float, Dual]:
-    """Weights and a bound, by Newton steps on a_i s_i = mu with slacks s_i = nu r_i + nu_0 - q(r_i), as mu falls."""
+    """Primal-dual path of weights a and slacks s: Newton steps on a_i s_i = mu as mu falls.
+
+    With the multiplier nu_0 of sum a = 1 the slacks are s_i = nu r_i + nu_0 - q(r_i). At the
+    optimum all are nonnegative and a_i s_i = 0: complementary slackness of the design problem.
+    Return the best feasible weights, the best bound and its tangent.
+    """
     n, d = points.shape
     vectorise = _symmetric(d)
+    # A row of `moments` holds what a column adds to the constraints: r r^T, then r, then 1.
     squares = (points[:, :, None] * points[:, None]).reshape(n, -1) @ vectorise
     moments = np.hstack([squares, points, np.ones((n, 1))])
-    wanted = np.append(np.zeros(d), 1.0)
+    target = np.append(np.zeros(d), 1.0)
     multipliers, slacks = np.zeros(d + 1), np.empty(0)
-    best, least, bounded = weights, np.inf, 0.0
+    best, lowest, best_bound = weights, np.inf, 0.0
     dual = Dual(0.0, np.zeros((d, d)), np.zeros(d), criterion.degree)
-    for _ in range(MAX_ITER):
+    for _ in range(MAX_ITERATIONS):
         slope = criterion.at((points.T * weights) @ points)
         scores = squares @ (slope.gradient.ravel() @ vectorise)
-        missing = wanted - weights @ moments[:, -d - 1 :]
+        primal_residual = target - weights @ moments[:, -d - 1 :]
         highest = float((scores - points @ multipliers[:-1]).max())
+        # Every iterate is a tangent and proves a bound; the best one is kept.
         tangent = Dual(slope.value, slope.gradient, multipliers[:-1], criterion.degree)
-        if tangent.bound(highest) > bounded:
-            dual, bounded = tangent, tangent.bound(highest)
-        if np.abs(missing).max() < FEASIBLE and slope.value < least:
-            best, least = weights, slope.value
-        if bounded >= (1 - near) * least:
+        if tangent.bound(highest) > best_bound:
+            dual, best_bound = tangent, tangent.bound(highest)
+        if np.abs(primal_residual).max() < FEASIBILITY_TOLERANCE and slope.value < lowest:
+            best, lowest = weights, slope.value
+        if best_bound >= (1 - tolerance) * lowest:
             break
+        # The first slacks are made feasible: nu_0 lies above the highest score.
         if not slacks.size:
             multipliers[-1] = 1.1 * scores.max()
             slacks = multipliers[-1] - scores
-        off = moments[:, -d - 1 :] @ multipliers - scores - slacks
+        dual_residual = moments[:, -d - 1 :] @ multipliers - scores - slacks
         try:
-            newton = _newton(
-                moments, vectorise.T @ slope.second @ vectorise, weights, slacks, off, missing
+            newton = _newton_system(
+                moments,
+                vectorise.T @ slope.second @ vectorise,
+                weights,
+                slacks,
+                dual_residual,
+                primal_residual,
             )
         except np.linalg.LinAlgError:
-            break  # the end of what doubles can tell; the bound says how good it is
-        far, (ahead, behind, turned) = newton.centred()
+            # Rounding makes the system singular near the end; the bound tells the quality.
+            break
+        length, (weights_step, slacks_step, multipliers_step) = newton.centred()
         weights, slacks, multipliers = (
-            weights + far * ahead,
-            slacks + far * behind,
-            multipliers + far * turned,
+            weights + length * weights_step,
+            slacks + length * slacks_step,
+            multipliers + length * multipliers_step,
         )
-    return best, bounded, dual
+    return best, best_bound, dual
 
 
 @dataclass(frozen=True, eq=False)
-class Newton:
-    """The equations for one step, their symmetric matrix and that of the constraints alone inverted."""
+class WeightsNewtonSystem:
+    """Linear equations of a Newton step on weights, slacks and multipliers, factored.
+
+    Linearise a_i s_i = mu, s = m (A', nu) - q and the constraints: eliminating the changes of a and
+    s leaves a system in the moments, moments^T (a / s) moments, plus the inverse of the criterion's
+    curvature in the block of J.
+    """
 
     moments: Floats
     weights: Floats
     slacks: Floats
-    off: Floats
-    missing: Floats
+    dual_residual: Floats
+    primal_residual: Floats
     inverse: tuple[Floats, bool]
     constraints: Floats
 
     def step(self, target: float) -> tuple[Floats, Floats, Floats]:
         """Changes of weights, slacks and multipliers towards a_i s_i = target."""
-        rows = len(self.missing)
-        ratio, pull = self.weights / self.slacks, target / self.weights - self.slacks
-        right = self.moments.T @ (ratio * (pull - self.off))
-        right[-rows:] -= self.missing
-        found = cho_solve(self.inverse, right)
-        change = ratio * (pull - self.off - self.moments @ found)
-        # the constraints once more by themselves: near the end the large matrix is too
-        # ill-conditioned to keep them
+        rows = len(self.primal_residual)
+        ratio, correction = self.weights / self.slacks, target / self.weights - self.slacks
+        right = self.moments.T @ (ratio * (correction - self.dual_residual))
+        right[-rows:] -= self.primal_residual
+        solution = cho_solve(self.inverse, right)
+        change = ratio * (correction - self.dual_residual - self.moments @ solution)
+        # Project once more onto the constraints: near the end the large matrix is too
+        # ill-conditioned to keep them.
         means = self.moments[:, -rows:]
-        change += ratio * (means @ (self.constraints @ (self.missing - change @ means)))
-        return change, pull - change / ratio, found[-rows:]
+        change += ratio * (means @ (self.constraints @ (self.primal_residual - change @ means)))
+        return change, correction - change / ratio, solution[-rows:]
 
     def centred(self) -> tuple[float, tuple[Floats, Floats, Floats]]:
-        """How far to go, and the changes: towards a target that a step to 0 would have come near to."""
+        """Step length and changes of a predictor-corrector step (Mehrotra).
+
+        The predictor aims at mu = 0. The smaller the complementarity that it would leave, the
+        smaller is the mu that the step itself aims at.
+        """
         weights, slacks = self.weights, self.slacks
-        ahead, behind, _ = self.step(0.0)
-        left = (weights + reach(weights, ahead) * ahead) @ (slacks + reach(slacks, behind) * behind)
+        weights_step, slacks_step, _ = self.step(0.0)
+        after = (weights + reach(weights, weights_step) * weights_step) @ (
+            slacks + reach(slacks, slacks_step) * slacks_step
+        )
         mean = float(weights @ slacks)
-        shrunk = min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5)
+        shrunk = min(max(min(float(after / mean), 1.0) ** 3, 1e-3), 0.5)
         changes = self.step(mean / len(weights) * shrunk)
         return min(reach(weights, changes[0]), reach(slacks, changes[1])), changes
 
 
-def _newton(
-    moments: Floats, second: Floats, weights: Floats, slacks: Floats, off: Floats, missing: Floats
-) -> Newton:
+def _newton_system(
+    moments: Floats,
+    second: Floats,
+    weights: Floats,
+    slacks: Floats,
+    dual_residual: Floats,
+    primal_residual: Floats,
+) -> WeightsNewtonSystem:
     matrix = (moments.T * (weights / slacks)) @ moments
-    rows = len(missing)
+    rows = len(primal_residual)
     constraints = np.asarray(np.linalg.inv(matrix[-rows:, -rows:]), dtype=np.float64)
     matrix[:-rows, :-rows] += np.linalg.inv(second)
-    return Newton(moments, weights, slacks, off, missing, cho_factor(matrix), constraints)
+    return WeightsNewtonSystem(
+        moments, weights, slacks, dual_residual, primal_residual, cho_factor(matrix), constraints
+    )
 
 
-def reach(values: Floats, change: Floats, share: float = REACH) -> float:
-    """How far of a change to go: all of it, or a share of the way to where the first value would be 0."""
+def reach(values: Floats, change: Floats, share: float = MAX_SHARE_TO_BOUNDARY) -> float:
+    """Step length, at most 1, that goes a share of the way to the first value of 0."""
     falling = change < 0
     return min(1.0, share * float((-values[falling] / change[falling]).min(initial=np.inf)))
 
 
 def _symmetric(d: int) -> Floats:
-    """Orthonormal basis of the symmetric matrices among the vectorised ones, shape (d^2, d (d + 1) / 2)."""
+    """Orthonormal basis of vectorised symmetric matrices, shape (d^2, d (d + 1) / 2)."""
     rows, columns = np.triu_indices(d)
     basis = np.zeros((d, d, len(rows)))
     each = np.arange(len(rows))
@@ -247,21 +289,25 @@ def _symmetric(d: int) -> Floats:
     return basis.reshape(d * d, -1)
 
 
-def _few(points: Floats, weights: Floats) -> Floats:
-    """The same J, mean and sum with linearly independent columns, of which there are at most (d + 1) (d + 2) / 2."""
+def _sparsified(points: Floats, weights: Floats) -> Floats:
+    """Weights with the same J, mean and sum, and at most (d + 1) (d + 2) / 2 that are positive.
+
+    Caratheodory's theorem, by nonnegative least squares: an active set of NNLS has linearly
+    independent columns.
+    """
     shares = weights * (1 + (points**2).sum(axis=1))
     used = np.flatnonzero(shares > MIN_SHARE_USED * shares.mean())
     lifted = np.column_stack([points[used], np.ones(len(used))])
     products = (lifted[:, :, None] * lifted[:, None]).reshape(len(used), -1) @ _symmetric(
         lifted.shape[1]
     )
-    # columns of one size: those of rare secrets are far out
+    # Columns are scaled to one size, because those of rare secrets are very long.
     sizes = np.linalg.norm(products, axis=1)
-    found, _ = nnls(
+    solution, _ = nnls(
         (products / sizes[:, None]).T,
         weights[used] @ products,
-        maxiter=STEPS_FOR_A_COLUMN * len(used),
+        maxiter=NNLS_STEPS_PER_COLUMN * len(used),
     )
     few = np.zeros(len(weights))
-    few[used] = found / sizes
+    few[used] = solution / sizes
     return few

@@ -1,8 +1,8 @@
-"""Weights of thousands of columns: the interior-point method of `_optimal_weights` without matrices of d^4 entries.
+"""Weights of thousands of columns: an interior-point method without matrices of d^4 entries.
 
-Each step is made in the coordinates in which the J at hand is round: there the inverse of the
-criterion's curvature is diagonal but for d rows, and the moments of the columns are the only large
-matrix.
+It is the method of `column_weights`, except that each step is made in coordinates in which the
+current J is the identity: there the inverse of the criterion's curvature is diagonal up to d rows,
+and the moments of the columns are the only large matrix.
 """
 
 from __future__ import annotations
@@ -12,80 +12,95 @@ from scipy.linalg import cho_factor
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.design.optimal.column_weights import FEASIBLE, MAX_ITER, Criterion, Dual, Newton
+from ibukit.design.optimal.column_weights import (
+    FEASIBILITY_TOLERANCE,
+    MAX_ITERATIONS,
+    Criterion,
+    Dual,
+    WeightsNewtonSystem,
+)
 from ibukit.design.optimal.whitening import Frame, Pairs
 
 
-def many_weights(
+def large_optimal_design(
     points: Floats,
     weights: Floats,
     criterion: Criterion,
     bound: float,
-    near: float,
+    tolerance: float,
     kinds: Ints | None = None,
 ) -> tuple[Floats, float, Dual]:
-    """Weights, their value, and the tangent with the highest bound on designs of these columns.
+    """Optimal weights, their value, and the tangent with the highest bound on designs of these.
 
-    It ends where the value is within the share `near` of `bound` or of what these columns can
-    reach. With kinds of coordinates each point stands for itself and its images, with some kinds
-    negated, so that the moments of different kinds are 0; those of kind 0 are never negated.
+    The method ends when the value is within the share `tolerance` of `bound` or of the best that
+    these columns can reach. With `kinds` each point stands for itself and its mirror images, in
+    which the coordinates of some kinds are negated: then the moments between different kinds are 0,
+    and only those of kind 0, which is never negated, have a mean.
     """
     n, d = points.shape
     kinds = np.zeros(d, dtype=np.int64) if kinds is None else kinds
-    kept, alike = np.flatnonzero(kinds == 0), kinds[:, None] == kinds
-    pairs, wanted, ones = Pairs.of(d).among(kinds), np.append(np.zeros(len(kept)), 1.0), np.ones(n)
+    kept, same_kind = np.flatnonzero(kinds == 0), kinds[:, None] == kinds
+    pairs, target, ones = Pairs.of(d).among(kinds), np.append(np.zeros(len(kept)), 1.0), np.ones(n)
     multipliers, slacks = np.zeros(len(kept) + 1), np.empty(0)
-    best, least, bounded = weights, np.inf, 0.0
+    best, lowest, best_bound = weights, np.inf, 0.0
     dual = Dual(0.0, np.zeros((d, d)), np.zeros(d), criterion.degree)
     for _ in tqdm(
-        range(MAX_ITER), desc="weights", unit=" steps", leave=False, disable=None, delay=1
+        range(MAX_ITERATIONS), desc="weights", unit=" steps", leave=False, disable=None, delay=1
     ):
-        information = np.where(alike, (points.T * weights) @ points, 0)
+        # Averaging over the images makes J block diagonal, one block for each kind.
+        information = np.where(same_kind, (points.T * weights) @ points, 0)
         root = np.asarray(np.linalg.cholesky(information), dtype=np.float64)
         frame = Frame.at(root, criterion, kinds)
         local = np.asarray(np.linalg.solve(frame.root, points.T).T, dtype=np.float64)
         scores = local**2 @ frame.gradient
         constraints = np.column_stack([local[:, kept], ones])
-        missing = wanted - weights @ constraints
+        primal_residual = target - weights @ constraints
         linear = np.zeros(d)
         linear[kept] = multipliers[:-1]
         highest = float((scores - points @ linear).max())
         inverse = np.linalg.inv(frame.root)
+        # The tangent is turned back to the coordinates of `points` before it is compared or kept.
         tangent = Dual(
             frame.value, (inverse.T * frame.gradient) @ inverse, linear, criterion.degree
         )
-        if highest > 0 and tangent.bound(highest) > bounded:
-            dual, bounded = tangent, tangent.bound(highest)
-        if np.abs(missing).max() < FEASIBLE and frame.value < least:
-            best, least = weights, frame.value
-        if max(bounded, bound) >= (1 - near) * least:
+        if highest > 0 and tangent.bound(highest) > best_bound:
+            dual, best_bound = tangent, tangent.bound(highest)
+        if np.abs(primal_residual).max() < FEASIBILITY_TOLERANCE and frame.value < lowest:
+            best, lowest = weights, frame.value
+        if max(best_bound, bound) >= (1 - tolerance) * lowest:
             break
         if not slacks.size:
             multipliers[-1] = 1.1 * scores.max()
             slacks = multipliers[-1] - scores
         moments = np.column_stack([pairs.squares(local), constraints])
-        off = np.column_stack([points[:, kept], ones]) @ multipliers - scores - slacks
+        dual_residual = np.column_stack([points[:, kept], ones]) @ multipliers - scores - slacks
         try:
-            newton = _newton(moments, frame, pairs, weights, slacks, off, missing)
+            newton = _newton_system(
+                moments, frame, pairs, weights, slacks, dual_residual, primal_residual
+            )
         except np.linalg.LinAlgError:
-            break  # the end of what doubles can tell
-        far, (ahead, behind, turned) = newton.centred()
-        weights, slacks = weights + far * ahead, slacks + far * behind
-        back = inverse[np.ix_(kept, kept)].T
-        multipliers = multipliers + far * np.append(back @ turned[:-1], turned[-1])
-    return best, least, dual
+            # Rounding makes the system singular near the end.
+            break
+        length, (weights_step, slacks_step, multipliers_step) = newton.centred()
+        weights, slacks = weights + length * weights_step, slacks + length * slacks_step
+        # The step's multipliers belong to whitened coordinates, the others to those of the points.
+        from_whitened = inverse[np.ix_(kept, kept)].T
+        multipliers = multipliers + length * np.append(
+            from_whitened @ multipliers_step[:-1], multipliers_step[-1]
+        )
+    return best, lowest, dual
 
 
-def _newton(
+def _newton_system(
     moments: Floats,
     frame: Frame,
     pairs: Pairs,
     weights: Floats,
     slacks: Floats,
-    off: Floats,
-    missing: Floats,
-) -> Newton:
-    rows = len(missing)
+    dual_residual: Floats,
+    primal_residual: Floats,
+) -> WeightsNewtonSystem:
+    rows = len(primal_residual)
     rooted = moments * np.sqrt(weights / slacks)[:, None]
     matrix = rooted.T @ rooted
     constraints = np.asarray(np.linalg.inv(matrix[-rows:, -rows:]), dtype=np.float64)
@@ -93,4 +108,6 @@ def _newton(
     matrix[:-rows, :-rows] += added.T @ added
     matrix[np.diag_indices(len(diagonal))] += diagonal
     factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-    return Newton(moments, weights, slacks, off, missing, factor, constraints)
+    return WeightsNewtonSystem(
+        moments, weights, slacks, dual_residual, primal_residual, factor, constraints
+    )

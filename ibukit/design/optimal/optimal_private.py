@@ -1,4 +1,4 @@
-"""The mechanism that estimates best among all that are epsilon-d-private, for secrets of a given distribution."""
+"""Optimal private mechanism: the smallest error among all that are epsilon-d-private."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ibukit._ground.threads import one_thread
 from ibukit.design.optimal.column_generation import deviations, generated_columns
 from ibukit.design.optimal.column_weights import Criterion, optimal_design
 from ibukit.design.optimal.extremal_columns import (
-    MAX_LOOKED_THROUGH,
-    MAX_OFF_LINES,
+    MAX_K_EXACT_PRICING,
+    MAX_K_OFF_PATHS,
+    can_be_listed,
     extremal_logs,
-    listable,
     path_of,
 )
 from ibukit.design.optimal.grids.hill_climbing import climbed_columns
@@ -33,10 +33,10 @@ from ibukit.theory.asymptotic_emd import cumulative_sums
 from ibukit.theory.asymptotics import positive_distribution
 
 CRITERIA = ("mse", "emd")
-# the proof is as good as that, or no mechanism is returned; the bound may be of a relaxation
+# Largest gap, as a share of the value, that is accepted: of exact bounds, and of a relaxation's.
 MAX_GAP, MAX_GAP_RELAXED = 1e-6, 1e-2
-# secrets on a line up to which it is as quick to list all columns
-LISTED_ON_A_LINE = 14
+# Largest path for which listing all columns is as fast as generating them.
+MAX_K_LISTED_PATH = 14
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def optimal_private(
     2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on
     10 x 10 in 150, 140 and 100 s. There the mirrors of grid and distribution make all unknowns a
     quarter: at one without them 8 x 8 cells took 233 s at 0.5, with a gap of 9.3 %, and 10 x 10
-    take far longer. Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
+    take far longer. FormProducts of neighbours' forms, as on lines, would leave up to 27 %; so much is
     left with 20 equal distances, too.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for
@@ -209,7 +209,7 @@ def optimal_private(
     if k == 1:
         return OptimalDesign(MatrixMechanism(np.ones((1, 1)), secrets), 0.0, 0.0, criterion)
     measure = Criterion(loadings @ contrasts(k), criterion == "emd")
-    with one_thread(), _within_doubles(level):
+    with one_thread(), _refuse_outside_doubles(level):
         logs, shares, proven = _columns(secrets.distances(), level, theta, measure)
         logs -= logs.max(axis=1, keepdims=True)
         columns = np.exp(logs)
@@ -222,14 +222,14 @@ def optimal_private(
         )
         bound = bound if proven is None else proven
         made = weights > 0
-        channel = _with_rows_that_sum((columns[made].T / sizes[made]) * weights[made], theta)
+        channel = _with_unit_row_sums((columns[made].T / sizes[made]) * weights[made], theta)
         value = measure.value((points[made].T * (theta @ channel)) @ points[made])
-    # reports that speak for the first secrets first
+    # Reports are ordered by the mean code of the secrets behind them.
     meant = np.arange(k) * theta @ channel / (theta @ channel)
     channel = channel[:, np.argsort(meant.round(9), kind="stable")]
     gap = max(value - bound, 0.0)
     design = OptimalDesign(MatrixMechanism(channel, secrets), value, gap, criterion)
-    # weights come with columns only where the bound is of a relaxation
+    # Weights come with the columns only if the bound is that of a relaxation.
     largest = MAX_GAP if shares is None else MAX_GAP_RELAXED
     if arguments.flag("strict", strict) and not gap <= largest * value:
         why = (
@@ -238,50 +238,54 @@ def optimal_private(
             else "the bound is of a relaxation, which is not sharp but on a line"
         )
         raise ConvergenceError(
-            f"the optimum was missed: value {value:.6g}, proven bound {bound:.6g}, a gap of {gap / value:.2g} of the "
-            f"value; {why}; strict=False returns the design with its gap",
+            f"the optimum was missed: value {value:.6g}, proven bound {bound:.6g}, a gap of "
+            f"{gap / value:.2g} of the value; {why}; strict=False returns the design with its gap",
             design,
         )
     return design
 
 
 @contextmanager
-def _within_doubles(level: float) -> Iterator[None]:
-    """Say so where doubles do not hold the criterion, which grows as 1 / epsilon^2."""
+def _refuse_outside_doubles(level: float) -> Iterator[None]:
+    """Raise ValueError where the criterion, which grows as 1 / epsilon^2, leaves the doubles."""
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             yield
     except (np.linalg.LinAlgError, FloatingPointError):
         raise ValueError(
-            f"epsilon must be so {'small' if level > 1 else 'large'}, and prior so far from 0, that doubles hold the "
-            f"criterion, got epsilon={level:g}"
+            f"epsilon must be so {'small' if level > 1 else 'large'}, and prior so far from 0, "
+            f"that doubles hold the criterion, got epsilon={level:g}"
         ) from None
 
 
 def _columns(
     distances: Floats, level: float, theta: Floats, measure: Criterion
 ) -> tuple[Floats, Floats | None, float | None]:
-    """Logs of all extremal columns; or of those that matter, weights where they are found, and a bound for all."""
-    if len(theta) <= LISTED_ON_A_LINE and listable(distances):
+    """Logs of columns, their weights if known, and a bound on all channels if known.
+
+    All extremal columns if they can be listed, otherwise those that matter.
+    """
+    if len(theta) <= MAX_K_LISTED_PATH and can_be_listed(distances):
         return level * extremal_logs(distances), None, None
     path = path_of(distances)
     if path is None:
-        if measure.roots or len(theta) > MAX_OFF_LINES or listable(distances):
+        if measure.roots or len(theta) > MAX_K_OFF_PATHS or can_be_listed(distances):
             return level * extremal_logs(distances), None, None
         return climbed_columns(level * shortest_path(distances), theta, measure)
+    # A path is solved in the order along it: contrasts of the secrets are turned to that order.
     order, steps = path
     loadings = measure.loadings @ contrasts(len(theta)).T[:, order] @ contrasts(len(theta))
     along, back = Criterion(loadings, measure.roots), np.argsort(order)
-    if len(theta) > MAX_LOOKED_THROUGH:
+    if len(theta) > MAX_K_EXACT_PRICING:
         logs, weights, bound = guessed_columns(level * steps, theta[order], along)
         return logs[:, back], weights, bound
     logs, bound = generated_columns(level * steps, theta[order], along)
     return logs[:, back], None, bound
 
 
-def _with_rows_that_sum(channel: Floats, theta: Floats) -> Floats:
-    """The channel with the least change of its columns' weights after which its rows, which nearly sum to 1, do."""
+def _with_unit_row_sums(channel: Floats, theta: Floats) -> Floats:
+    """The channel with the least change of its columns' weights that makes its rows sum to 1."""
     root = np.sqrt(theta @ channel)
     equations = channel / root * np.sqrt(theta)[:, None]
     change = np.linalg.lstsq(equations, (1 - channel.sum(axis=1)) * np.sqrt(theta), rcond=None)[0]
-    return np.asarray(channel * (1 + change / root))
+    return channel * (1 + change / root)

@@ -1,18 +1,18 @@
-"""A bound on every private channel on a path that looks at no column: its second moments are relaxed.
+"""A bound on every private channel on a path without its columns: their second moments, relaxed.
 
 Privacy on a path is D w >= 0, with two forms for each step: w_x - e^-s w_y and w_y - e^-s w_x for
 neighbours x and y. So the products of two forms, of one column or summed over those of a channel,
 are not negative: D X D^T >= 0 entry by entry for the second moments X = sum_z M_z M_z^T / p_z. On
-an extremal column one form of each step is 0, so is the product of both. With rows v of D, divided
-by v 1, and X = 1 1^T + U J U^T the relaxation is
+an extremal column one form of each step is 0, and so is the product of both. With rows v of D,
+divided by v 1, and X = 1 1^T + U J U^T the relaxation is
 
     minimise phi(J) subject to 1 + v_a^T J v_b >= 0, with equality for the two forms of one step.
 
 Bound. Let N_ab >= 0 be any multipliers of the products, those of one step of either sign. The sum
-of N_ab times the products is not negative on any column w = 1 + U r, which says r^T S r - n r <= b
-with S, n and b linear in N. Where S - s G is positive semidefinite for the tangent G at some J and
-an s > 0, q(r) - n r / s <= b / s for all columns, and the bound is that of `_optimal_weights` with
-B = b / s. That N is nearly optimal matters for how tight it is only.
+of N_ab times the products is not negative on any column w = 1 + U r, hence r^T S r - n r <= b with
+S, n and b linear in N. If S - s G is positive semidefinite for the tangent G at some J and an s >
+0, then q(r) - n r / s <= b / s for all columns, and the bound is that of `column_weights` with B =
+b / s. The bound holds for any N; it is tight if N is nearly optimal.
 """
 
 from __future__ import annotations
@@ -30,20 +30,23 @@ from ibukit.design.optimal.column_weights import Criterion, Dual, reach
 from ibukit.design.optimal.whitening import Frame, Pairs
 from ibukit.fisher_information import contrasts
 
-MAX_ITER_RELAXED = 60
-# the path ends where the bound is this near to the relaxed optimum, as a share of it
-NEAR_THE_RELAXED = 1e-6
-# products of one step that are further from 0 belong to no mixture of extremal columns
-TIED = 1e-9
-# steps go this far towards where a product or a multiplier would be 0, and J no nearer to singular
-# than this
-REACH_RELAXED, MIN_LEFT = 0.99, 0.3
-# the slack that products have at first; and mu as a share of the criterion
+MAX_ITERATIONS = 60
+# The path ends when the bound is within this share of the relaxed optimum.
+RELAXATION_TOLERANCE = 1e-6
+# Products of one step that are further from 0 belong to no mixture of extremal columns.
+TIE_RESIDUAL_TOLERANCE = 1e-9
+# Share of the way to the boundary that a step takes, and the least eigenvalue that J keeps of its
+# size before the step.
+MAX_SHARE_TO_BOUNDARY, MIN_EIGENVALUE_KEPT = 0.99, 0.3
+# Slack of every product at the start; and mu as a share of the criterion.
 FIRST_SLACK, FIRST_MU = 0.1, 0.1
 
 
-class Relaxed(NamedTuple):
-    """A tangent, what no column's score on it exceeds, and J and the products of forms near the optimum."""
+class RelaxationBound(NamedTuple):
+    """A tangent, the bound on every column's score on it, J and the products of forms.
+
+    The last two are those near the optimum.
+    """
 
     dual: Dual
     highest: float
@@ -52,59 +55,67 @@ class Relaxed(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """On all channels."""
+        """Lower bound on the criterion of every private channel."""
         return self.dual.bound(self.highest)
 
 
 class Forms(NamedTuple):
-    """The forms v_a of the steps, those that bound a fall first; v_i and v_{i + n} are of one step."""
+    """The forms v_a of the steps, bounds of falls first; v_i and v_{i+n} are of one step."""
 
     rows: Floats
     steps: int
 
     @staticmethod
     def of(steps: Floats, theta: Floats) -> Forms:
-        """In the coordinates r, each divided by its value at the vector of ones: exact for short steps, too."""
+        """Forms in the coordinates r, each divided by its value at the vector of ones.
+
+        Relatively exact for short steps, too.
+        """
         basis = contrasts(len(theta))
         centred = basis - theta @ basis
         slopes = (basis[:-1] - basis[1:]) / np.expm1(steps)[:, None]
         return Forms(np.concatenate([centred[:-1] + slopes, centred[1:] - slopes]), len(steps))
 
-    def free(self) -> NDArray[np.bool_]:
-        """The pairs of forms of different steps."""
+    def different_steps(self) -> NDArray[np.bool_]:
+        """Mask of the pairs of forms of different steps."""
         step = np.arange(2 * self.steps) % self.steps
         return np.not_equal(step[:, None], step)
 
     def ties(self) -> tuple[Floats, Floats]:
-        """The two forms of each step."""
+        """The two forms of each step, whose product is 0 on extremal columns."""
         return self.rows[: self.steps], self.rows[self.steps :]
 
 
 class Multipliers(NamedTuple):
-    """N: of products of different steps, a symmetric matrix, and of those of one step."""
+    """The multipliers N: a symmetric matrix for different steps, a vector for those of one step."""
 
     products: Floats
     ties: Floats
 
-    def pulled(self, forms: Forms) -> Floats:
+    def weighted_sum(self, forms: Forms) -> Floats:
         """Sum over pairs of N_ab (v_a v_b^T + v_b v_a^T) / 2, which is -S."""
         first, second = forms.ties()
         crossed = (first.T * self.ties) @ second
         return 0.5 * (forms.rows.T @ self.products @ forms.rows + crossed + crossed.T)
 
     def certify(self, forms: Forms, frame: Frame, degree: float) -> tuple[Dual, float] | None:
-        """The tangent and its highest score b / s; None where the multipliers prove nothing.
+        """The tangent and its highest score b / s; None if the multipliers prove nothing.
 
         `forms` are in the frame's coordinates. Multipliers of products that are negative are not
         used.
         """
-        allowed = Multipliers(np.where(forms.free(), np.maximum(self.products, 0), 0), self.ties)
+        allowed = Multipliers(
+            np.where(forms.different_steps(), np.maximum(self.products, 0), 0), self.ties
+        )
         scale = 1 / np.sqrt(frame.gradient)
-        least = np.linalg.eigvalsh(-allowed.pulled(forms) * scale * scale[:, None])[0]
+        # The largest s with S - s G >= 0 is the least eigenvalue of G^(-1/2) S G^(-1/2).
+        least = np.linalg.eigvalsh(-allowed.weighted_sum(forms) * scale * scale[:, None])[0]
         sizes = Multipliers(allowed.products, np.abs(allowed.ties))
-        # what rounding may have done to sums of so many terms
+        # A bound on rounding in sums of this many terms is subtracted from s and added to b.
         rounding = 8 * len(forms.rows) * np.finfo(float).eps
-        absolute = sizes.pulled(Forms(np.abs(forms.rows), forms.steps)) * scale * scale[:, None]
+        absolute = (
+            sizes.weighted_sum(Forms(np.abs(forms.rows), forms.steps)) * scale * scale[:, None]
+        )
         share = least - rounding * absolute.sum(axis=1).max()
         total = 0.5 * allowed.products.sum() + allowed.ties.sum()
         total += rounding * (0.5 * sizes.products.sum() + sizes.ties.sum())
@@ -118,68 +129,87 @@ class Multipliers(NamedTuple):
         )
 
 
-def relaxed(steps: Floats, theta: Floats, criterion: Criterion) -> Relaxed:
-    """The relaxation's optimum, by Newton steps on N_ab (1 + v_a^T J v_b) = mu, as mu falls, and its certificate.
+def solve_path_relaxation(steps: Floats, theta: Floats, criterion: Criterion) -> RelaxationBound:
+    """Solve the relaxation: Newton steps on N_ab (1 + v_a^T J v_b) = mu as mu falls.
 
     It begins with truncated geometric noise, whose products of the two forms of a step are 0 as
-    they should be.
+    required. Return the best bound met.
     """
     forms, pairs = Forms.of(steps, theta), Pairs.of(len(steps))
-    free = forms.free()
-    root = np.asarray(np.linalg.cholesky(_of_geometric_noise(steps, theta)), dtype=np.float64)
+    different_steps = forms.different_steps()
+    root = np.asarray(
+        np.linalg.cholesky(_geometric_noise_information(steps, theta)), dtype=np.float64
+    )
     ties = np.zeros(len(steps))
     slacks, multipliers = np.empty((0, 0)), np.empty((0, 0))
-    best: Relaxed | None = None
+    best: RelaxationBound | None = None
     for _ in tqdm(
-        range(MAX_ITER_RELAXED), desc="bound", unit=" steps", leave=False, disable=None, delay=1
+        range(MAX_ITERATIONS), desc="bound", unit=" steps", leave=False, disable=None, delay=1
     ):
         frame = Frame.at(root, criterion)
         turned = Forms(forms.rows @ frame.root, forms.steps)
         products = 1 + turned.rows @ turned.rows.T
         if not len(slacks):
-            slacks = np.where(free, np.maximum(products, FIRST_SLACK), 1)
-            multipliers = np.where(free, FIRST_MU * frame.value / (free.sum() / 2) / slacks, 0)
-        found = Multipliers(multipliers, ties).certify(turned, frame, criterion.degree)
-        if found is not None and (best is None or found[0].bound(found[1]) > best.bound):
-            best = Relaxed(*found, frame.root @ frame.root.T, products)
-        off = 1 + (turned.ties()[0] * turned.ties()[1]).sum(axis=1)
+            slacks = np.where(different_steps, np.maximum(products, FIRST_SLACK), 1)
+            multipliers = np.where(
+                different_steps, FIRST_MU * frame.value / (different_steps.sum() / 2) / slacks, 0
+            )
+        # Every iterate's multipliers are tried as a proof, and the best bound is kept.
+        certificate = Multipliers(multipliers, ties).certify(turned, frame, criterion.degree)
+        if certificate is not None and (
+            best is None or certificate[0].bound(certificate[1]) > best.bound
+        ):
+            best = RelaxationBound(*certificate, frame.root @ frame.root.T, products)
+        tie_residual = 1 + (turned.ties()[0] * turned.ties()[1]).sum(axis=1)
         if (
             best is not None
-            and best.bound >= (1 - NEAR_THE_RELAXED) * frame.value
-            and np.abs(off).max() < TIED
+            and best.bound >= (1 - RELAXATION_TOLERANCE) * frame.value
+            and np.abs(tie_residual).max() < TIE_RESIDUAL_TOLERANCE
         ):
             break
         try:
-            newton = _Newton.at(
-                turned, frame, pairs, slacks, Multipliers(multipliers, ties), products - slacks, off
+            newton = _PathNewtonSystem.at(
+                turned,
+                frame,
+                pairs,
+                slacks,
+                Multipliers(multipliers, ties),
+                products - slacks,
+                tie_residual,
             )
         except np.linalg.LinAlgError:
-            break  # the end of what doubles can tell; the bound says how good it is
-        mean = float((multipliers * slacks).sum() / free.sum())
-        ahead = newton.step(0.0)
-        left = (
-            multipliers + reach(multipliers, ahead.multipliers, REACH_RELAXED) * ahead.multipliers
+            # Rounding makes the system singular near the end; the bound tells the quality.
+            break
+        mean = float((multipliers * slacks).sum() / different_steps.sum())
+        # Predictor step to mu = 0; the complementarity that it would leave chooses mu (Mehrotra).
+        step = newton.step(0.0)
+        predicted = (
+            multipliers
+            + reach(multipliers, step.multipliers, MAX_SHARE_TO_BOUNDARY) * step.multipliers
         ) * (
             slacks
-            + min(reach(slacks, ahead.slacks, REACH_RELAXED), _room(ahead.information))
-            * ahead.slacks
+            + min(
+                reach(slacks, step.slacks, MAX_SHARE_TO_BOUNDARY),
+                _max_step_to_singular(step.information),
+            )
+            * step.slacks
         )
-        shrink = min(max(float(left[free].mean() / mean) ** 3, 1e-3), 0.5)
-        ahead = newton.step(mean * shrink)
-        far = min(
-            reach(multipliers, ahead.multipliers, REACH_RELAXED),
-            reach(slacks, ahead.slacks, REACH_RELAXED),
-            _room(ahead.information),
+        shrink = min(max(float(predicted[different_steps].mean() / mean) ** 3, 1e-3), 0.5)
+        step = newton.step(mean * shrink)
+        length = min(
+            reach(multipliers, step.multipliers, MAX_SHARE_TO_BOUNDARY),
+            reach(slacks, step.slacks, MAX_SHARE_TO_BOUNDARY),
+            _max_step_to_singular(step.information),
         )
-        slacks = slacks + far * ahead.slacks
-        multipliers, ties = multipliers + far * ahead.multipliers, ties + far * ahead.ties
-        root = frame.root @ np.linalg.cholesky(np.eye(len(root)) + far * ahead.information)
+        slacks = slacks + length * step.slacks
+        multipliers, ties = multipliers + length * step.multipliers, ties + length * step.ties
+        root = frame.root @ np.linalg.cholesky(np.eye(len(root)) + length * step.information)
     if best is None:
         raise np.linalg.LinAlgError("no multipliers of the relaxation prove a bound")
     return best
 
 
-class _Step(NamedTuple):
+class _PathStep(NamedTuple):
     """Changes of J in the frame's coordinates, of the slacks and of the multipliers."""
 
     information: Floats
@@ -188,19 +218,23 @@ class _Step(NamedTuple):
     ties: Floats
 
 
-class _Newton(NamedTuple):
-    """The equations for one step: the matrix of J factored, and that of the ties once J is eliminated."""
+class _PathNewtonSystem(NamedTuple):
+    """Linear equations of a step: the matrix of J factored, and the rows of the ties.
+
+    The changes of slacks and multipliers are eliminated first, then that of J; a small system of
+    the ties is left.
+    """
 
     forms: Forms
     frame: Frame
     pairs: Pairs
     slacks: Floats
     multipliers: Multipliers
-    missing: Floats
-    off: Floats
+    residual: Floats
+    tie_residual: Floats
     factor: tuple[Floats, bool]
-    tied: Floats
-    turned: Floats
+    tie_rows: Floats
+    solved_ties: Floats
 
     @staticmethod
     def at(
@@ -209,46 +243,68 @@ class _Newton(NamedTuple):
         pairs: Pairs,
         slacks: Floats,
         multipliers: Multipliers,
-        missing: Floats,
-        off: Floats,
-    ) -> _Newton:
-        """With sum_ab h_ab (v_a^T E v_b) (v_a^T F v_b) for all pairs E, F, h = N / slacks, and phi's own curvature."""
+        residual: Floats,
+        tie_residual: Floats,
+    ) -> _PathNewtonSystem:
+        """Factor the matrix sum_ab h_ab (v_a^T E v_b) (v_a^T F v_b) plus phi's curvature.
+
+        E and F run through the pairs, and h = N / slacks.
+        """
         matrix = _barrier(forms.rows, multipliers.products / slacks, pairs)
-        diagonal, taken = frame.curvature(pairs)
-        if len(taken):
-            matrix -= taken.T @ taken
+        diagonal, subtracted = frame.curvature(pairs)
+        if len(subtracted):
+            matrix -= subtracted.T @ subtracted
         matrix[np.diag_indices(len(matrix))] += diagonal
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        tied = pairs.products(*forms.ties())
-        turned = cho_solve(factor, tied.T, check_finite=False)
-        missing = np.where(forms.free(), missing, 0)
-        return _Newton(forms, frame, pairs, slacks, multipliers, missing, off, factor, tied, turned)
+        tie_rows = pairs.products(*forms.ties())
+        solved_ties = cho_solve(factor, tie_rows.T, check_finite=False)
+        residual = np.where(forms.different_steps(), residual, 0)
+        return _PathNewtonSystem(
+            forms,
+            frame,
+            pairs,
+            slacks,
+            multipliers,
+            residual,
+            tie_residual,
+            factor,
+            tie_rows,
+            solved_ties,
+        )
 
-    def step(self, target: float) -> _Step:
-        """Towards N_ab times slack_ab = target."""
-        free = self.forms.free()
+    def step(self, target: float) -> _PathStep:
+        """Changes towards N_ab times slack_ab = target."""
+        different_steps = self.forms.different_steps()
         ratio = self.multipliers.products / self.slacks
-        pulled = np.where(free, target / self.slacks, 0)
-        pull = Multipliers(pulled - ratio * self.missing, self.multipliers.ties).pulled(self.forms)
-        found: Floats = cho_solve(
+        new_multipliers = np.where(different_steps, target / self.slacks, 0)
+        weighted_forms = Multipliers(
+            new_multipliers - ratio * self.residual, self.multipliers.ties
+        ).weighted_sum(self.forms)
+        solution: Floats = cho_solve(
             self.factor,
-            self.pairs.of_matrix(np.diag(self.frame.gradient) + pull),
+            self.pairs.of_matrix(np.diag(self.frame.gradient) + weighted_forms),
             check_finite=False,
         )
         ties = np.asarray(
-            np.linalg.solve(self.tied @ self.turned, -self.off - self.tied @ found),
+            np.linalg.solve(
+                self.tie_rows @ self.solved_ties, -self.tie_residual - self.tie_rows @ solution
+            ),
             dtype=np.float64,
         )
-        information = self.pairs.matrix(found + self.turned @ ties)
-        change = np.where(free, self.forms.rows @ information @ self.forms.rows.T + self.missing, 0)
-        return _Step(information, change, pulled - self.multipliers.products - ratio * change, ties)
+        information = self.pairs.matrix(solution + self.solved_ties @ ties)
+        change = np.where(
+            different_steps, self.forms.rows @ information @ self.forms.rows.T + self.residual, 0
+        )
+        return _PathStep(
+            information, change, new_multipliers - self.multipliers.products - ratio * change, ties
+        )
 
 
 def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
-    """Half the sum of h_ab times the squares of v_a^T J v_b, as a matrix on the pairs; block by block of its rows.
+    """Hessian of the barrier on the pairs: half the sum of h_ab (v_a^T J v_b)^2, block by block.
 
-    The sum over a and b of v_ai v_ak h_ab v_bj v_bl has two factors for each of the two: no list of
-    products is made.
+    The sum over a and b of v_ai v_ak h_ab v_bj v_bl factorises into a part of a and one of b, so no
+    list of products is made: first the sum over b for all j and l, then that over a.
     """
     d = rows.shape[1]
     weighted = (weights @ (rows[:, :, None] * rows[:, None]).reshape(len(rows), -1)).reshape(
@@ -269,17 +325,17 @@ def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
     return matrix
 
 
-def _room(change: Floats) -> float:
-    """How far J = 1 may go along a change."""
-    return min(1.0, (1 - MIN_LEFT) / max(-float(np.linalg.eigvalsh(change)[0]), 1e-9))
+def _max_step_to_singular(change: Floats) -> float:
+    """Step length along a change of J = 1 that keeps it well inside the positive matrices."""
+    return min(1.0, (1 - MIN_EIGENVALUE_KEPT) / max(-float(np.linalg.eigvalsh(change)[0]), 1e-9))
 
 
-def _of_geometric_noise(steps: Floats, theta: Floats) -> Floats:
-    """The J of truncated geometric noise: columns with one peak each, weighted so that rows sum to 1."""
+def _geometric_noise_information(steps: Floats, theta: Floats) -> Floats:
+    """J of truncated geometric noise: columns with one peak, weighted so that rows sum to 1."""
     places = np.append(0.0, np.cumsum(steps))
     logs = -np.abs(places[:, None] - places)
-    # the weights of the peaks, closed form: nothing is lost of short steps
+    # The weights of the peaks have a closed form, which is exact for short steps.
     turns = np.concatenate([[1.0], np.tanh(steps / 2), [1.0]])
     points, sizes = deviations(logs, theta)
     points = points @ contrasts(len(theta))
-    return np.asarray((points.T * (sizes * (turns[:-1] + turns[1:]) / 2)) @ points)
+    return (points.T * (sizes * (turns[:-1] + turns[1:]) / 2)) @ points

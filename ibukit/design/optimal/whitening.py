@@ -1,7 +1,7 @@
-"""Coordinates in which a design problem is round at a J: J is the identity and the gradient diagonal.
+"""Whitened coordinates at an information matrix J: J becomes the identity, the gradient diagonal.
 
-There the second derivative of sum_j l_j^T J^-1 l_j is diagonal in the symmetric matrices, with g_i
-+ g_j for the pair of i and j, so that it needs neither a matrix with d^4 entries nor its inverse.
+There the second derivative of sum_j l_j^T J^-1 l_j is diagonal on the symmetric matrices, with g_i
++ g_j for the pair of i and j. So neither a matrix with d^4 entries nor its inverse is needed.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from ibukit.design.optimal.column_weights import Criterion
 
 
 class Pairs(NamedTuple):
-    """The orthonormal basis of the symmetric matrices by its pairs i <= j."""
+    """An orthonormal basis of the symmetric matrices, by its pairs i <= j."""
 
     first: Ints
     second: Ints
     size: Floats
-    """What E_ij + E_ji is multiplied by."""
+    """Factor of E_ij + E_ji: 1/2 on the diagonal, sqrt(1/2) off it."""
 
     @staticmethod
     def of(d: int) -> Pairs:
-        """All d (d + 1) / 2 of them."""
+        """All d (d + 1) / 2 pairs."""
         first, second = np.triu_indices(d)
         return Pairs(first, second, np.where(first == second, 0.5, 0.5**0.5))
 
     def among(self, kinds: Ints) -> Pairs:
-        """Those of one kind, of matrices that are 0 elsewhere."""
+        """Pairs within one kind of coordinates, for matrices that are 0 between kinds."""
         kept = kinds[self.first] == kinds[self.second]
         return Pairs(self.first[kept], self.second[kept], self.size[kept])
 
@@ -38,28 +38,28 @@ class Pairs(NamedTuple):
         crossed = left[:, self.first] * right[:, self.second]
         crossed += left[:, self.second] * right[:, self.first]
         crossed *= self.size
-        return np.asarray(crossed)
+        return crossed
 
     def squares(self, rows: Floats) -> Floats:
         """Coordinates of r r^T."""
         squared = rows[:, self.first] * rows[:, self.second]
         squared *= 2 * self.size
-        return np.asarray(squared)
+        return squared
 
     def of_matrix(self, symmetric: Floats) -> Floats:
         """Coordinates of a symmetric matrix."""
-        return np.asarray(symmetric[self.first, self.second] * (2 * self.size))
+        return symmetric[self.first, self.second] * (2 * self.size)
 
     def matrix(self, coordinates: Floats) -> Floats:
         """The symmetric matrix with these coordinates."""
         d = int(self.second.max()) + 1
         half = np.zeros((d, d))
         half[self.first, self.second] = coordinates * self.size
-        return np.asarray(half + half.T)
+        return half + half.T
 
 
 def eigen_by_kind(matrix: Floats, kinds: Ints | None) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of a symmetric matrix whose entries between coordinates of two kinds are 0."""
+    """Eigenvalues and eigenvectors of a symmetric matrix that is block diagonal by kinds."""
     if kinds is None:
         return np.linalg.eigh(matrix)
     values, vectors = np.empty(len(matrix)), np.zeros_like(matrix)
@@ -70,7 +70,7 @@ def eigen_by_kind(matrix: Floats, kinds: Ints | None) -> tuple[Floats, Floats]:
 
 
 class Frame(NamedTuple):
-    """A criterion at J = root root^T, in coordinates in which J is the identity and G is diag(gradient)."""
+    """A criterion at J = root root^T, in coordinates in which J = I and G = diag(gradient)."""
 
     root: Floats
     value: float
@@ -81,7 +81,7 @@ class Frame(NamedTuple):
 
     @staticmethod
     def at(root: Floats, criterion: Criterion, kinds: Ints | None = None) -> Frame:
-        """With the root turned so that the gradient is diagonal; kinds of coordinates that it keeps apart stay so."""
+        """Turn the root so that the gradient is diagonal; kinds of coordinates stay apart."""
         loadings = np.linalg.solve(root, criterion.loadings.T).T
         squares = (loadings**2).sum(axis=1)
         weights = 0.5 / np.sqrt(squares) if criterion.roots else np.ones(len(squares))
@@ -91,7 +91,7 @@ class Frame(NamedTuple):
         return Frame(root @ turn, value, gradient, loadings @ turn, squares, criterion.roots)
 
     def curvature(self, pairs: Pairs) -> tuple[Floats, Floats]:
-        """The second derivative as a diagonal, shape (pairs,), and rows x of which x^T x is taken from it."""
+        """Second derivative: a diagonal, shape (pairs,), minus x^T x for the rows x."""
         if not self.roots:
             return self.gradient[pairs.first] + self.gradient[pairs.second], np.empty(
                 (0, len(pairs.first))
@@ -100,10 +100,10 @@ class Frame(NamedTuple):
         return self.gradient[pairs.first] + self.gradient[pairs.second], taken
 
     def inverse_curvature(self, pairs: Pairs) -> tuple[Floats, Floats]:
-        """Its inverse as a diagonal and rows x of which x^T x is added to it."""
+        """Inverse of the second derivative: a diagonal plus x^T x for the rows x (Woodbury)."""
         diagonal, taken = self.curvature(pairs)
         turned = taken / diagonal
-        # phi is convex: what is left of the identity is positive, and its inverse has a root
+        # phi is convex, so the identity minus the low-rank part stays positive and has a root.
         left = (
             np.linalg.cholesky(np.eye(len(taken)) - turned @ taken.T)
             if len(taken)

@@ -1,1 +1,1 @@
-"""The best private mechanism where the bounds are no line: columns that climb, and a bound by patches of secrets."""
+"""Private mechanisms off paths: columns by hill climbing, and a bound by patches of secrets."""

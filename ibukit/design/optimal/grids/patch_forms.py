@@ -1,4 +1,4 @@
-"""The unknowns of `patch_relaxation`: a form for each patch with the moments that belong to it, and products."""
+"""Unknowns of `patch_relaxation`: a quadratic form for each patch, and multipliers of products."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from ibukit.design.optimal.column_weights import reach
 from ibukit.design.optimal.grids.patches import Patch
 from ibukit.design.optimal.whitening import Pairs
 
-# the first forms are this multiple of what makes them 0 at an extremal column
-FIRST_HEIGHT = 1.2
-# products have at least that slack at first
-MIN_PRODUCT = 0.1
-# by this share of its terms a form is raised before it proves anything: columns of a patch are
-# listed up to ties
-RAISED = 1e-7
-# and bent by this share of its largest entry, above what rounding does to eigenvalues
-BENT = 1e-13
+# The first forms are this multiple of the ones that are 0 at some extremal column.
+FIRST_FORM_SCALE = 1.2
+# Least slack of a product at the start.
+MIN_FIRST_SLACK = 0.1
+# Before a form proves anything its constant is raised by this share of its terms, because columns
+# of a patch are listed only up to ties,
+LISTING_TOLERANCE = 1e-7
+# and it is made more concave by this share of its largest entry, which exceeds the rounding of
+# eigenvalues.
+CURVATURE_TOLERANCE = 1e-13
 
 
-class Step(NamedTuple):
-    """Changes of a form N, of the weights of columns and what is above them, and of the form's values and curvature."""
+class PatchFormStep(NamedTuple):
+    """Newton step of a form N: changes of N, of the weights, of N's values, of Y and of S."""
 
     numbers: Floats
     weights: Floats
@@ -32,10 +33,13 @@ class Step(NamedTuple):
     curvature: Floats
 
 
-class Part(NamedTuple):
-    """A patch, its N in coordinates of pairs, weights a of its columns and Y = sum_i a_i r_i r_i^T - X, but the mean's.
+class PatchForm(NamedTuple):
+    """A patch's form N and the moments that belong to it, primal and dual.
 
-    S is minus N on the contrasts, and N(r_i) a_i = mu and S Y = mu on the central path.
+    `numbers` are N in coordinates of pairs, `weights` the weights a of the patch's columns, and
+    `above` is Y = sum_i a_i r_i r_i^T - X without the coordinate of the mean.
+
+    With S, minus N on the contrasts, the central path has N(r_i) a_i = mu and S Y = mu.
     """
 
     patch: Patch
@@ -48,46 +52,46 @@ class Part(NamedTuple):
         return self.patch.pairs.matrix(self.numbers)
 
     def curvature(self) -> Floats:
-        """S."""
+        """S, minus the form on the contrasts."""
         return -self.form()[1:, 1:]
 
     def values(self) -> Floats:
-        """N at the columns."""
-        return np.asarray(self.numbers @ self.patch.moments)
+        """Values of N at the extremal columns."""
+        return self.numbers @ self.patch.moments
 
-    def scaled(self, scale: float) -> Part:
-        """With another size of the form."""
+    def scaled(self, scale: float) -> PatchForm:
+        """The form times a number."""
         return self._replace(numbers=self.numbers * scale)
 
-    def centred(self, mu: float) -> Part:
-        """With the moments that belong to the form at that mu."""
+    def centred(self, mu: float) -> PatchForm:
+        """The form with the moments of the central path at mu."""
         return self._replace(
             weights=mu / self.values(), above=np.asarray(mu * np.linalg.inv(self.curvature()))
         )
 
-    def pairs_of_mu(self) -> int:
-        """How many products are mu."""
+    def complementarity_count(self) -> int:
+        """Number of products that equal mu on the central path."""
         return len(self.weights) + len(self.above)
 
     def complementarity(self) -> float:
-        """Their sum."""
+        """Sum of the products that equal mu on the central path."""
         return float(self.weights @ self.values() + (self.above * self.curvature()).sum())
 
     def _contrasts(self) -> Ints:
         return np.flatnonzero(self.patch.pairs.first > 0)
 
     def _scaling(self) -> Floats:
-        """The W of Nesterov and Todd: W S W = Y."""
+        """Scaling matrix W of Nesterov and Todd, for which W S W = Y."""
         values, vectors = np.linalg.eigh(self.curvature())
         root, back = (
             (vectors * np.sqrt(values)) @ vectors.T,
             (vectors / np.sqrt(values)) @ vectors.T,
         )
         middle, turn = np.linalg.eigh(root @ self.above @ root)
-        return np.asarray(back @ (turn * np.sqrt(np.maximum(middle, 0))) @ turn.T @ back)
+        return back @ (turn * np.sqrt(np.maximum(middle, 0))) @ turn.T @ back
 
     def barrier(self) -> Floats:
-        """The curvature of the barrier of N."""
+        """Hessian of N's barrier: -sum_i log N(r_i) weighted by a, and log det S scaled by W."""
         moments = self.patch.moments
         matrix = (moments * (self.weights / self.values())) @ moments.T
         scaling, own = self._scaling(), self._contrasts()
@@ -98,27 +102,27 @@ class Part(NamedTuple):
             + first[:, pairs.second] * second[:, pairs.first]
         )
         matrix[np.ix_(own, own)] += 2 * crossed * pairs.size[:, None] * pairs.size
-        return np.asarray(matrix)
+        return matrix
 
     def pull(self, target: float) -> Floats:
-        """What the barrier adds to minus the patch's second moments."""
+        """Gradient of the barrier at mu = target, to be set against the patch's second moments."""
         pulled = self.patch.moments @ (target / self.values())
         inverse = np.asarray(np.linalg.inv(self.curvature()), dtype=np.float64)
         pulled[self._contrasts()] -= target * Pairs.of(len(inverse)).of_matrix(inverse)
-        return np.asarray(pulled)
+        return pulled
 
-    def step(self, numbers: Floats, target: float) -> Step:
-        """All changes, from that of N."""
+    def step(self, numbers: Floats, target: float) -> PatchFormStep:
+        """Changes of all unknowns that follow from that of N."""
         values, curvature = self.values(), self.curvature()
         changed = numbers @ self.patch.moments
         turned = -self.patch.pairs.matrix(numbers)[1:, 1:]
         weights = target / values - self.weights - self.weights / values * changed
         scaling = self._scaling()
         above = target * np.linalg.inv(curvature) - self.above - scaling @ turned @ scaling
-        return Step(numbers, weights, changed, (above + above.T) / 2, turned)
+        return PatchFormStep(numbers, weights, changed, (above + above.T) / 2, turned)
 
-    def reach(self, step: Step, share: float) -> tuple[float, float]:
-        """How far the moments may go, and the form."""
+    def reach(self, step: PatchFormStep, share: float) -> tuple[float, float]:
+        """Step lengths for the moments and for the form."""
         return (
             min(reach(self.weights, step.weights, share), _room(self.above, step.above, share)),
             min(
@@ -127,29 +131,36 @@ class Part(NamedTuple):
             ),
         )
 
-    def moved(self, step: Step, primal: float, dual: float) -> Part:
-        """After a part of the changes."""
-        return Part(
+    def moved(self, step: PatchFormStep, primal: float, dual: float) -> PatchForm:
+        """The form after a step of given primal and dual length."""
+        return PatchForm(
             self.patch,
             self.numbers + dual * step.numbers,
             self.weights + primal * step.weights,
             self.above + primal * step.above,
         )
 
-    def certain(self) -> tuple[Part, float]:
-        """With N concave across columns, and what of the squared mean N lacks not to be negative at any of them."""
+    def with_safety_margin(self) -> tuple[PatchForm, float]:
+        """The form made concave for certain, and the constant that it lacks to be nonnegative.
+
+        The constant multiplies the squared mean of the patch's entries.
+        """
         form = self.form()
-        bent = min(float(np.linalg.eigvalsh(self.curvature())[0]) - BENT * np.abs(form).max(), 0.0)
+        bent = min(
+            float(np.linalg.eigvalsh(self.curvature())[0])
+            - CURVATURE_TOLERANCE * np.abs(form).max(),
+            0.0,
+        )
         form[1:, 1:] += bent * np.eye(len(form) - 1)
         numbers = self.patch.pairs.of_matrix(form)
-        lowest = numbers @ self.patch.moments - RAISED * (
+        lowest = numbers @ self.patch.moments - LISTING_TOLERANCE * (
             np.abs(numbers) @ np.abs(self.patch.moments)
         )
         return self._replace(numbers=numbers), max(-float(lowest.min()), 0.0)
 
 
-def first_part(patch: Patch) -> Part:
-    """A form whose curvature is that of the columns' own spread, without weights."""
+def first_patch_form(patch: Patch) -> PatchForm:
+    """First form of a patch, without weights: its curvature is that of the columns' own spread."""
     pairs = patch.pairs
     spread = pairs.matrix(patch.moments.mean(axis=1))
     middle = spread[0, 1:]
@@ -159,22 +170,22 @@ def first_part(patch: Patch) -> Part:
     form[0, 1:] = form[1:, 0] = curvature @ middle
     form[0, 0] = -middle @ curvature @ middle
     least = float((pairs.of_matrix(form) @ patch.moments).min())
-    form[0, 0] -= FIRST_HEIGHT * least
-    return Part(patch, pairs.of_matrix(form), np.empty(0), np.empty((0, 0)))
+    form[0, 0] -= FIRST_FORM_SCALE * least
+    return PatchForm(patch, pairs.of_matrix(form), np.empty(0), np.empty((0, 0)))
 
 
 def _room(matrix: Floats, change: Floats, share: float) -> float:
-    """How far of a change until an eigenvalue of a positive matrix would be 0."""
+    """Step length at which an eigenvalue of a positive matrix would get near 0."""
     inverse = np.linalg.inv(np.linalg.cholesky(matrix))
     least = float(np.linalg.eigvalsh(inverse @ change @ inverse.T)[0])
     return min(1.0, share / max(-least, 1e-9))
 
 
-class Products(NamedTuple):
-    """Pairs of forms 1 + v r that privacy keeps from being negative, multipliers n of their products, and slacks.
+class FormProducts(NamedTuple):
+    """Products of two nonnegative linear forms 1 + v r, their multipliers n and slacks.
 
-    With ends x and y it is (w_y - exp(-d) w_x) w_x, and with x twice the sum of these over all y,
-    with theta.
+    The product with ends x and y is (w_y - exp(-d) w_x) w_x; with ends x and x it is the sum of
+    these over all y, weighted by theta.
     """
 
     ends: Ints
@@ -184,43 +195,44 @@ class Products(NamedTuple):
     slacks: Floats
 
     @staticmethod
-    def of(ends: Ints, distances: Floats, theta: Floats, across: Floats) -> Products:
-        """Without multipliers."""
+    def of(ends: Ints, distances: Floats, theta: Floats, across: Floats) -> FormProducts:
+        """Products with these ends, without multipliers."""
         x, y = ends.T
         most = (theta @ -np.expm1(-distances))[x]
-        # (1 - w_x sum_y theta_y exp(-d)) w_x, divided by its value at ones
+        # The first form is (1 - w_x sum_y theta_y exp(-d)), divided by its value at the vector of
+        # ones,
         first = -across[x] * ((1 - most) / most)[:, None]
         other = x != y
         x, y = x[other], y[other]
-        # and w_y - exp(-d) w_x by its own
+        # or w_y - exp(-d) w_x divided by its own.
         first[other] = across[y] + (across[y] - across[x]) / np.expm1(distances[x, y])[:, None]
-        return Products(ends, first, across[ends[:, 0]], np.empty(0), np.empty(0))
+        return FormProducts(ends, first, across[ends[:, 0]], np.empty(0), np.empty(0))
 
-    def at(self, information: Floats, mu: float) -> Products:
-        """With what belongs to that mu at a J, or near it."""
+    def at(self, information: Floats, mu: float) -> FormProducts:
+        """Slacks and multipliers of the central path at mu for a J, or near it."""
         values = 1 + ((self.first @ information) * self.second).sum(axis=1)
-        slacks = np.maximum(values, MIN_PRODUCT)
+        slacks = np.maximum(values, MIN_FIRST_SLACK)
         return self._replace(slacks=slacks, shares=mu / slacks)
 
-    def joined(self, other: Products) -> Products:
-        """Those of both."""
-        return Products(*[np.concatenate(both) for both in zip(self, other, strict=True)])
+    def joined(self, other: FormProducts) -> FormProducts:
+        """Products of both."""
+        return FormProducts(*[np.concatenate(both) for both in zip(self, other, strict=True)])
 
     def values(self) -> Floats:
-        """The products where J is the identity of their coordinates."""
-        return np.asarray(1 + (self.first * self.second).sum(axis=1))
+        """Values of the products if J is the identity of their coordinates."""
+        return 1 + (self.first * self.second).sum(axis=1)
 
-    def pulled(self) -> Floats:
-        """Sum of n (v v'^T + v' v^T) / 2, which is taken from A."""
+    def weighted_sum(self) -> Floats:
+        """Sum of n (v v'^T + v' v^T) / 2, which is subtracted from A."""
         crossed = (self.first.T * self.shares) @ self.second
         return 0.5 * (crossed + crossed.T)
 
     def sizes(self) -> Floats:
-        """The same of absolute values."""
+        """The weighted sum of absolute values, for a bound on rounding."""
         return self._replace(
             first=np.abs(self.first), second=np.abs(self.second), shares=np.abs(self.shares)
-        ).pulled()
+        ).weighted_sum()
 
-    def turned(self, root: Floats) -> Products:
-        """In other coordinates."""
+    def in_coordinates(self, root: Floats) -> FormProducts:
+        """The products in other coordinates."""
         return self._replace(first=self.first @ root, second=self.second @ root)

@@ -1,9 +1,9 @@
-"""What is certain of the second moments of a few secrets that are near each other: all private columns on them.
+"""Patches of near secrets, and quadratic forms that are nonnegative on all private columns there.
 
 Restricted to a patch, a private column is private there, and a mixture of the patch's own extremal
-columns r, which can be listed. Scaled to a mean entry of 1, let N be a form that is concave across
-such columns. Where N(r) >= 0 for each r, N(w) >= 0 for every private column w, as a concave
-function at a mean is at least the mean of its values.
+columns r, which can be listed. Scale columns to a mean entry of 1, and let N be a quadratic form
+that is concave across such columns. If N(r) >= 0 for each r, then N(w) >= 0 for every private
+column w, as a concave function at a mean is at least the mean of its values.
 """
 
 from __future__ import annotations
@@ -14,35 +14,36 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.design.optimal.column_generation import deviations
-from ibukit.design.optimal.extremal_columns import TIE_OF_PATHS, extremal_logs
+from ibukit.design.optimal.extremal_columns import TIE_TOLERANCE, extremal_logs
 from ibukit.design.optimal.whitening import Pairs
 from ibukit.fisher_information import contrasts
 
-# on a grid a patch of nine has some four thousand extremal columns, one of ten fifteen thousand
-MAX_PATCH = 9
+# Number of secrets of a patch: on a grid a patch of 9 has about 4,000 extremal columns, one of 10
+# about 15,000.
+MAX_PATCH_SECRETS = 9
 
 
 class Patch(NamedTuple):
-    """Some secrets, and the extremal columns on them.
+    """Some secrets and the extremal columns on them.
 
-    In coordinates of the patch: the mean of the entries first, then the contrasts divided by the
+    The patch's coordinates are the mean of the entries first, then the contrasts divided by the
     shortest step.
     """
 
     secrets: Ints
     turn: Floats
-    """From entries to coordinates."""
+    """Matrix from entries to coordinates."""
     moments: Floats
     """R r^T of the extremal columns, in coordinates of `Pairs`, shape (pairs, columns)."""
 
     @property
     def pairs(self) -> Pairs:
-        """Of the coordinates."""
+        """Pairs of the patch's coordinates."""
         return Pairs.of(len(self.secrets))
 
     @staticmethod
     def of(secrets: Ints, distances: Floats) -> Patch:
-        """Distances are in nats."""
+        """Patch of the given secrets; distances are in nats."""
         m = len(secrets)
         inside = distances[np.ix_(secrets, secrets)]
         step = min(float(inside[~np.eye(m, dtype=bool)].min()), 1.0)
@@ -55,7 +56,7 @@ class Patch(NamedTuple):
 
 
 def patches_of(distances: Floats) -> list[Patch]:
-    """Balls around secrets that together hold each secret beside its neighbours: on a grid squares of three by three.
+    """Balls around secrets that hold each secret with its neighbours: on a grid 3 x 3 cells.
 
     Distances are in nats. Balls of the same distances share their columns.
     """
@@ -64,14 +65,14 @@ def patches_of(distances: Floats) -> list[Patch]:
     known: dict[bytes, Patch] = {}
     made = []
     for ball in balls:
-        # those at an edge of a grid are wider, and hold no pair near their centre that is not held
-        # already
+        # Balls at an edge of a grid are wider; if all pairs near their centre are in a patch
+        # already, they are not needed.
         if held[ball[0], ball].all():
             continue
         secrets = np.sort(ball)
         held[np.ix_(secrets, secrets)] = True
         inside = np.rint(
-            distances[np.ix_(secrets, secrets)] / (8 * TIE_OF_PATHS * distances.max())
+            distances[np.ix_(secrets, secrets)] / (8 * TIE_TOLERANCE * distances.max())
         ).tobytes()
         if inside not in known:
             known[inside] = Patch.of(secrets, distances)
@@ -79,8 +80,8 @@ def patches_of(distances: Floats) -> list[Patch]:
     return made
 
 
-def unlike_patches(patches: list[Patch], images: Ints) -> tuple[list[Patch], list[int]]:
-    """One of all patches that are images of one another, and how many images it has."""
+def unique_patches(patches: list[Patch], images: Ints) -> tuple[list[Patch], list[int]]:
+    """One of all patches that are images of one another, and the number of its images."""
     met: set[tuple[int, ...]] = set()
     firsts, sizes = [], []
     for patch in patches:
@@ -93,16 +94,19 @@ def unlike_patches(patches: list[Patch], images: Ints) -> tuple[list[Patch], lis
 
 
 def _ball(from_one: Floats) -> Ints:
-    """A secret and those up to some distance, as many as a patch holds; some of the nearest where they are too many."""
+    """A secret and those within some distance, as many as a patch holds.
+
+    If there are more at the least distance, some of the nearest.
+    """
     order = np.argsort(from_one, kind="stable")
     lengths = from_one[order]
     farther = np.flatnonzero(
-        np.diff(lengths, append=np.inf)[:MAX_PATCH] > TIE_OF_PATHS * lengths[-1]
+        np.diff(lengths, append=np.inf)[:MAX_PATCH_SECRETS] > TIE_TOLERANCE * lengths[-1]
     )
-    return order[: max(farther[-1] + 1, 2) if farther[-1] else MAX_PATCH].astype(np.int64)
+    return order[: max(farther[-1] + 1, 2) if farther[-1] else MAX_PATCH_SECRETS].astype(np.int64)
 
 
 def _width(ball: Ints, distances: Floats) -> float:
     return float(
-        np.rint(distances[np.ix_(ball, ball)].max() / (8 * TIE_OF_PATHS * distances.max()))
+        np.rint(distances[np.ix_(ball, ball)].max() / (8 * TIE_TOLERANCE * distances.max()))
     )

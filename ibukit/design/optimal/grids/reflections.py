@@ -1,10 +1,10 @@
-"""Reflections that change neither distances nor probabilities, in which a design and a bound can be averaged.
+"""Reflections that keep distances and probabilities, over which a design or a bound is averaged.
 
-With a private channel its image is private and as good, and so is their mean, as the criterion is
-convex. So J and A may be sought among the matrices that reflections leave alone. In a basis of
-vectors that each reflection keeps or turns to their negatives these have blocks, one for each
-choice of signs. Only reflections that commute are taken, each its own inverse: on a grid up to two
-and their product, with an eighth of the work of two blocks.
+If a channel is private its image is private and as good, and so is their mean, as the criterion is
+convex. So J and A may be sought among the matrices that are invariant under reflections. In a basis
+of vectors that each reflection keeps or negates these have blocks, one for each choice of signs.
+Only reflections that commute are taken, each its own inverse: on a grid up to two and their
+product, and two blocks take an eighth of the work each.
 """
 
 from __future__ import annotations
@@ -15,36 +15,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.design.optimal.extremal_columns import TIE_OF_PATHS
-from ibukit.design.optimal.grids.local_search import unlike
+from ibukit.design.optimal.extremal_columns import TIE_TOLERANCE
+from ibukit.design.optimal.grids.local_search import unique_up_to_symmetry
 from ibukit.design.optimal.whitening import Pairs
 from ibukit.fisher_information import contrasts
 
-# where there are more symmetries than that, as with equal distances, or they are not found so soon,
-# none are used
-MAX_SYMMETRIES, MAX_LOOKS = 48, 20_000
-# probabilities are the same up to that share
-SAME_PROBABILITY = 1e-13
+# With more symmetries, as for equal distances, or with a longer search, none are used.
+MAX_SYMMETRIES, MAX_SEARCH_STEPS = 48, 20_000
+# Relative difference up to which probabilities are equal.
+PROBABILITY_TOLERANCE = 1e-13
 
 
 class Reflections(NamedTuple):
-    """Where each image has its secrets from, shape (images, k), the first as they are, and a basis with its signs."""
+    """Images of the secrets under commuting reflections, and a basis with its signs.
+
+    Row i of `images`, shape (images, k), tells from where image i takes its secrets; the first is
+    the identity.
+    """
 
     images: Ints
     basis: Floats
-    """An orthonormal basis of {v : sum v = 0}, shape (k, k - 1), those that all reflections keep first."""
+    """Orthonormal basis of {v : sum v = 0}, (k, k - 1); vectors that all reflections keep first."""
     kinds: Ints
-    """Which signs each vector of the basis has; 0 are those that all keep."""
+    """Signs of each vector of the basis, as a number; 0 for those that all reflections keep."""
 
     @staticmethod
     def of(distances: Floats, theta: Floats) -> Reflections:
-        """Those of a metric and a distribution; none but the identity where there are none, or too many."""
+        """Reflections of a metric and a distribution; only the identity if there are too many."""
         k = len(theta)
         images = np.arange(k)[None]
         found = [
             each for each in _symmetries(distances, theta) if (each[each] == np.arange(k)).all()
         ]
-        # the fewer secrets stay, the more is gained
+        # The fewer secrets a reflection fixes, the more is gained: those come first.
         for each in sorted(
             found, key=lambda image: (int((image == np.arange(k)).sum()), image.tolist())
         ):
@@ -53,45 +56,48 @@ class Reflections(NamedTuple):
                 images = np.vstack([images, images[:, each]])
         if len(images) == 1:
             return Reflections(images, contrasts(k), np.zeros(k - 1, dtype=np.int64))
-        return Reflections(images, *_adapted(images))
+        return Reflections(images, *_symmetry_adapted_basis(images))
 
-    def alike(self) -> NDArray[np.bool_]:
-        """Which entries of an invariant matrix need not be 0."""
+    def same_kind(self) -> NDArray[np.bool_]:
+        """Mask of the entries of an invariant matrix that need not be 0."""
         return np.equal(self.kinds[:, None], self.kinds)
 
     def pairs(self) -> Pairs:
-        """Of the basis, without those of different kinds."""
+        """Pairs of the basis, without those of different kinds."""
         return Pairs.of(len(self.kinds)).among(self.kinds)
 
-    def of_contrasts(self) -> Floats:
+    def in_contrasts(self) -> Floats:
         """The basis in coordinates of `contrasts`; the identity without reflections."""
         if len(self.images) == 1:
             return np.eye(len(self.kinds))
-        return np.asarray(contrasts(len(self.basis)).T @ self.basis)
+        return contrasts(len(self.basis)).T @ self.basis
 
     def spread(self, logs: Floats) -> Floats:
         """All images of each column, image by image."""
         return np.vstack([logs[:, image] for image in self.images])
 
-    def firsts(self) -> Ints:
-        """The first of all secrets that are images of one another."""
+    def representatives(self) -> Ints:
+        """The first secret of each set of secrets that are images of one another."""
         return np.unique(self.images.min(axis=0))
 
-    def unlike(self, logs: Floats, distances: Floats) -> Floats:
-        """Of columns that are images of one another one."""
-        return unlike(logs, distances, self.images)
+    def unique_up_to_symmetry(self, logs: Floats, distances: Floats) -> Floats:
+        """One of all columns that are images of one another."""
+        return unique_up_to_symmetry(logs, distances, self.images)
 
 
 def _symmetries(distances: Floats, theta: Floats) -> list[Ints]:
-    """All permutations that keep distances and probabilities; none where there are too many."""
+    """All permutations that keep distances and probabilities; none if there are too many.
+
+    Depth-first search over partial permutations that keep the distances so far.
+    """
     k = len(theta)
-    lengths = np.rint(distances / (8 * TIE_OF_PATHS * distances.max()))
-    same = np.isclose(theta[:, None], theta, rtol=SAME_PROBABILITY, atol=0)
+    lengths = np.rint(distances / (8 * TIE_TOLERANCE * distances.max()))
+    same = np.isclose(theta[:, None], theta, rtol=PROBABILITY_TOLERANCE, atol=0)
     rows = np.sort(lengths, axis=1)
     same &= (rows[:, None] == rows).all(axis=2)
     found: list[Ints] = []
     partial: list[list[int]] = [[]]
-    for _ in range(MAX_LOOKS):
+    for _ in range(MAX_SEARCH_STEPS):
         if not partial:
             return found
         chosen = partial.pop()
@@ -108,13 +114,17 @@ def _symmetries(distances: Floats, theta: Floats) -> list[Ints]:
     return []
 
 
-def _adapted(images: Ints) -> tuple[Floats, Ints]:
-    """The basis by its signs, and these as a number."""
+def _symmetry_adapted_basis(images: Ints) -> tuple[Floats, Ints]:
+    """Symmetry-adapted basis: vectors by their signs under the reflections, and these as numbers.
+
+    The projection on a choice of signs is the signed mean over the images; its columns, one for
+    each orbit of secrets, are orthogonal.
+    """
     k = images.shape[1]
     columns, kinds = [], []
     number = np.arange(len(images))
     for kind in range(len(images)):
-        # image i is the product of the reflections whose bits i has
+        # Image i is the product of the reflections whose bits i has.
         signs = np.array([(-1.0) ** (int(each) & kind).bit_count() for each in number])
         made = np.zeros((k, k))
         for sign, image in zip(signs, images, strict=True):
