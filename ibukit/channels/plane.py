@@ -37,8 +37,11 @@ MAX_NATS = 30.0
 class PlaneChannel(Channel):
     r"""Planar noise on a grid, by Fourier transforms.
 
-    :math:`M_{xz}` = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|]
-    :math:`\mathrm{scale}_{z}`.
+    .. math::
+
+        M_{xz}=\mathrm{factor}_x\,\mathrm{scale}_z\,
+        \mathrm{kernels}[\mathrm{kind}_z]\bigl[|\mathrm{row}_x-\mathrm{row}_z|,
+        |\mathrm{col}_x-\mathrm{col}_z|\bigr].
 
     Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a
     southern or northern border (their kernel is a sum over a half-line of offsets), on a western or

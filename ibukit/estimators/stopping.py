@@ -144,8 +144,9 @@ class Change:
     tol : float
         The papers' :math:`\delta`.
     of : {"log_likelihood", "mean_log_likelihood", "distribution"}
-        |L(theta^t) - L(theta^(t-1))| in nats, total over the reports (ElSalamouny and Palamidessi, consistency,
-        Algorithm 1); the same per report (their free-will paper, Algorithm 1); or max_x |theta^t_x - theta^(t-1)_x|.
+        :math:`|L(\theta^t)-L(\theta^{t-1})|` in nats, total over the reports (ElSalamouny and
+        Palamidessi, consistency, Algorithm 1); the same per report (their free-will paper,
+        Algorithm 1); or :math:`\max_x|\theta^t_x-\theta^{t-1}_x|`.
 
     Examples
     --------

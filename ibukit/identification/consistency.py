@@ -46,8 +46,8 @@ class Condition:
         NOT_BY_THIS_ROUTE where the condition fails, but the conclusion can be reached without it.
     reason : str
     bound : float or None
-        Of dominance, where it holds: a number that E[sup_phi :math:`|\log P(Z \mid \phi)|`] does
-        not exceed, in nats.
+        Of dominance, where it holds: a number that
+        :math:`\mathbb E[\sup_\phi|\log P(Z\mid\phi)|]` does not exceed, in nats.
 
     Examples
     --------
@@ -144,10 +144,10 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
     The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, the limit one in
     probability. With :math:`P(z\mid\phi)=\sum_x\phi_x M_{xz}` and :math:`\theta` the truth:
 
-    1. identification: P(. given phi) = P(. given theta) only if phi = theta;
-    2. compactness: the distributions phi of the secrets form a compact set;
-    3. continuity: log P(Z given phi) is continuous at each phi, with probability 1;
-    4. dominance: E[sup_phi |log P(Z given phi)|] < infinity.
+    1. identification: :math:`P(\cdot\mid\phi)=P(\cdot\mid\theta)` only if :math:`\phi=\theta`;
+    2. compactness: the distributions :math:`\phi` of the secrets form a compact set;
+    3. continuity: :math:`\log P(Z\mid\phi)` is continuous at each :math:`\phi`, with probability 1;
+    4. dominance: :math:`\mathbb E[\sup_\phi|\log P(Z\mid\phi)|]<\infty`.
 
     Together they are sufficient. The first is necessary: of two distributions with the same law of
     reports no estimator can find both. On a finite alphabet it is also enough. Where some secret

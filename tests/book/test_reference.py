@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import package_reference as rooms
@@ -64,6 +65,22 @@ def test_no_room_is_shown_twice():
 )
 def test_what_a_chapter_calls_is_found(source, names):
     assert rooms.called(source, rooms.entries(ROOT)) == names
+
+
+def unexplained(names, used, texts):
+    """Names that no chapter uses and that no page names as ibukit.NAME."""
+    return [
+        name
+        for name in names
+        if name not in used and not re.search(rf"ibukit\.{name}\b(?!\.\w)", texts)
+    ]
+
+
+def test_every_public_name_is_used_in_a_chapter_or_named_for_a_task():
+    tasks = (ROOT / "book" / "api.md").read_text("utf8").partition("## All pages")[0]
+    names = [name for name in ibukit.__all__ if name not in rooms.rooms_shown(ROOT)]
+    assert unexplained(names, rooms.used_in(ROOT), tasks) == []
+    assert unexplained(["mle", "nothing"], {"mle": ["ages"]}, "ibukit.nothing.more") == ["nothing"]
 
 
 def test_relations_go_both_ways_and_never_to_oneself():

@@ -41,8 +41,8 @@ class _Classes(NamedTuple):
 class Staircase(RealReports):
     r"""Staircase noise on a line: reports are real numbers.
 
-    The density of the noise t is a :math:`e^{-j\,\varepsilon}`, j the number of steps at
-    :math:`(i + \gamma)\,D`, i = 0, 1, ..., that are at most |t|;
+    The density of the noise t is :math:`a\,e^{-j\,\varepsilon}`, j the number of steps at
+    :math:`(i + \gamma)\,D`, i = 0, 1, ..., that are at most :math:`|t|`;
     :math:`a=\frac{1-e^{-\varepsilon}}{2D\,(\gamma+(1-\gamma)\,e^{-\varepsilon})}`. D = last - first
     is the line's width, the sensitivity of the paper: so `epsilon` holds for all pairs of secrets,
     tightly, and epsilon-local differential privacy is satisfied. It is not a level per unit of

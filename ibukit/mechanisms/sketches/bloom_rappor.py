@@ -170,8 +170,8 @@ class BloomRappor(NumberedBits):
     def epsilon(self) -> float:  # type: ignore[override]
         r"""The tight level of one report, nats, for all pairs of secrets.
 
-        The largest |Bx without By| :math:`\max (a, b)` - |By without Bx| :math:`\min (a, b)` over
-        cohorts and pairs, where a and b are ln (q* / p*) and ln ((1 - q*) / (1 - p*)).
+        The largest :math:`|B_x\setminus B_y|\max(a,b)-|B_y\setminus B_x|\min(a,b)` over cohorts and
+        pairs, where a and b are :math:`\ln(q^*/p^*)` and :math:`\ln\frac{1-q^*}{1-p^*}`.
         """
         one, zero = self._log_ratios
         return self._farthest(max(one, zero), -min(one, zero))
