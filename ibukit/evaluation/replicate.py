@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -27,7 +28,7 @@ from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistributio
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
-from ibukit.files.fingerprint import digest, stop_of
+from ibukit.files.canonical_text import fingerprint
 from ibukit.files.journal import Key, Rows, opened
 from ibukit.files.seeding import spawn_key
 from ibukit.mechanisms.base import Mechanism
@@ -322,13 +323,13 @@ def _question(
     return {
         "versions": {"python": python, "numpy": np.__version__, "ibukit": version("ibukit")},
         "seed": seed,
-        "population": f"{int(np.sum(population.counts))} on {len(population.alphabet)} values, {digest(truth)}",
-        "mechanisms": {name: digest(mechanism) for name, mechanism in mechanisms.items()},
+        "population": f"{int(np.sum(population.counts))} on {len(population.alphabet)} values, {fingerprint(truth)}",
+        "mechanisms": {name: fingerprint(mechanism) for name, mechanism in mechanisms.items()},
         "estimators": {
-            name: f"{stop_of(function)} {digest(function)}".lstrip()
+            name: f"{stop_of(function)} {fingerprint(function)}".lstrip()
             for name, function in estimators.items()
         },
-    } | ({"losses": {name: digest(loss) for name, loss in losses.items()}} if losses else {})
+    } | ({"losses": {name: fingerprint(loss) for name, loss in losses.items()}} if losses else {})
 
 
 def _run(tasks: Iterable[Any], n_jobs: int) -> Generator[tuple[Key, Rows], None, None]:
@@ -410,3 +411,13 @@ def _lost(name: str, loss: Loss, found: Estimate, population: Population) -> flo
     if not isinstance(value, Real):
         raise TypeError(f"losses must return a number, {name!r} returned {value!r}")
     return float(value)
+
+
+def stop_of(estimator: Callable[..., Any]) -> str:
+    """Return the default of a parameter called `stop`; "" where there is none."""
+    try:
+        stop = inspect.signature(estimator).parameters["stop"].default
+    except (KeyError, TypeError, ValueError):
+        # Some callables that are written in C have no signature.
+        return ""
+    return "" if stop in (inspect.Parameter.empty, None) else str(stop)

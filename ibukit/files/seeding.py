@@ -1,96 +1,154 @@
-"""Which random numbers a mechanism meets: a text for each, recorded here, so that code may move and draws may not.
+"""Stable seeds: each mechanism has a recorded text that is hashed into its spawn key.
 
-The text of a mechanism is its recorded name with its parameters. It depends neither on what a class
-or a field is called today nor on the last digits of a number: on another machine these may differ,
-and the draws must not.
+The text of a mechanism is its recorded name with its parameters. It depends neither on today's name
+of a class or a field nor on the last digits of a number: so refactoring cannot change published
+draws, and neither can another machine.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet, Line, UnboundedLine
 from ibukit.domain.grid import Grid, UnboundedGrid
-from ibukit.mechanisms import (
-    BloomRappor,
-    CountMeanSketch,
-    DiscreteGaussian,
-    DiscreteSquareWave,
-    Duchi,
-    Exponential,
-    HadamardCountMeanSketch,
-    HadamardMechanism,
-    HadamardResponse,
-    HistogramEncoding,
-    HybridMechanism,
-    LinearGaussian,
-    LinearGeometric,
-    LinearLaplace,
-    LinkedRounds,
-    LocalHashing,
-    LongitudinalHashing,
-    LongitudinalResponse,
-    LongitudinalUnaryEncoding,
-    MatrixMechanism,
-    OptimizedUnaryEncoding,
-    Piecewise,
-    PlanarGaussian,
-    PlanarGeometric,
-    PlanarLaplace,
-    RandomizedResponse,
-    Rappor,
-    SquareWave,
-    Staircase,
-    SubsetSelection,
-    ThresholdedHistogram,
-    TightConstraints,
-    TruncatedGeometric,
-    TruncatedPlanarGeometric,
-    UnaryEncoding,
-)
-from ibukit.mechanisms.mixtures.free_will import FreeWill
+from ibukit.files.canonical_text import CanonicalText
 
-# A matrix is told by one weighted mean of its entries, in steps of this: far above the last digits
-# of any solver.
+# The text of a matrix is one weighted mean of its entries in steps of this, which is far above the
+# last digits of any solver.
 RESOLUTION = 2.0**-16
 GOLDEN = (math.sqrt(5) - 1) / 2
 
-Parts = Callable[[Any], Mapping[str, Any]]
+# Recorded names of alphabets. Never change one on the right: published numbers depend on it.
+ALPHABETS: Mapping[type, str] = {
+    Alphabet: "Alphabet",
+    Grid: "Grid",
+    Line: "Line",
+    UnboundedGrid: "UnboundedGrid",
+    UnboundedLine: "UnboundedLine",
+}
+# The recorded name and fields of each public mechanism, by the name that `ibukit` gives it today.
+# Never change a text on the right: published numbers depend on it, and tests/files/test_keys.py
+# pins the words. If a class gets another name, it changes on the left. A class that is not here,
+# and a subclass, goes by its own name and fields.
+RECORDED: Mapping[str, tuple[str, str]] = {
+    "BloomRappor": ("BloomRappor", "alphabet bits hashes cohorts f p q seed"),
+    "CountMeanSketch": ("CountMeanSketch", "alphabet epsilon rows width seed"),
+    "DiscreteGaussian": ("DiscreteGaussian", "alphabet sigma"),
+    "DiscreteSquareWave": ("DiscreteSquareWave", "alphabet epsilon"),
+    "Duchi": ("Duchi", "alphabet epsilon"),
+    "Exponential": ("Exponential", "alphabet epsilon"),
+    "FreeWill": ("FreeWill", "mechanisms shares name"),
+    "HadamardCountMeanSketch": ("HadamardCountMeanSketch", "alphabet epsilon rows width seed"),
+    "HadamardMechanism": ("HadamardMechanism", "alphabet epsilon bits"),
+    "HadamardResponse": ("HadamardResponse", "alphabet epsilon blocks published"),
+    "HistogramEncoding": ("HistogramEncoding", "alphabet epsilon"),
+    "HybridMechanism": ("Hybrid", "alphabet epsilon"),
+    "LinearGaussian": ("LinearGaussian", "alphabet sigma"),
+    "LinearGeometric": ("LinearGeometric", "alphabet epsilon"),
+    "LinearLaplace": ("LinearLaplace", "alphabet epsilon"),
+    "LinkedRounds": ("LinkedRounds", "alphabet permanent instantaneous rounds"),
+    "LocalHashing": ("LocalHashing", "alphabet epsilon g balanced"),
+    "LongitudinalHashing": ("LongitudinalHashing", "alphabet epsilon epsilon_inf g"),
+    "LongitudinalResponse": ("LongitudinalResponse", "alphabet epsilon epsilon_inf"),
+    "LongitudinalUnaryEncoding": ("LongitudinalUnaryEncoding", "alphabet permanent instantaneous"),
+    "MatrixMechanism": ("MatrixMechanism", "entries alphabet"),
+    "OptimizedUnaryEncoding": ("OptimizedUnaryEncoding", "alphabet epsilon"),
+    "Piecewise": ("Piecewise", "alphabet epsilon"),
+    "PlanarGaussian": ("PlanarGaussian", "alphabet sigma"),
+    "PlanarGeometric": ("PlanarGeometric", "alphabet epsilon"),
+    "PlanarLaplace": ("PlanarLaplace", "alphabet epsilon"),
+    "RandomizedResponse": ("RandomizedResponse", "alphabet epsilon"),
+    "Rappor": ("Rappor", "alphabet epsilon"),
+    "SquareWave": ("SquareWave", "alphabet epsilon secrets report_bins"),
+    "Staircase": ("Staircase", "alphabet epsilon gamma"),
+    "SubsetSelection": ("SubsetSelection", "alphabet epsilon size"),
+    "ThresholdedHistogram": ("ThresholdedHistogram", "alphabet nominal threshold"),
+    "TightConstraints": ("TightConstraints", "alphabet epsilon"),
+    "TruncatedGeometric": ("TruncatedGeometric", "alphabet epsilon"),
+    "TruncatedPlanarGeometric": ("TruncatedPlanarGeometric", "alphabet epsilon"),
+    "UnaryEncoding": ("UnaryEncoding", "alphabet p q"),
+}
 
 
 def spawn_key(mechanism: Any) -> tuple[int, ...]:
-    """Four 32-bit words that depend on the mechanism alone: the head of the SHA-256 of its text."""
+    """Return four 32-bit words that depend on the mechanism alone.
+
+    They are the head of the SHA-256 of its text.
+    """
     words = hashlib.sha256(text(mechanism).encode()).digest()[:16]
     return tuple(np.frombuffer(words, dtype="<u4").tolist())
 
 
 def text(thing: Any) -> str:
-    """The text that the words are made of."""
-    if isinstance(thing, (bool, str, type(None))):
-        return repr(thing)
-    if isinstance(thing, (int, np.integer)):
-        return repr(int(thing))
-    if isinstance(thing, (float, np.floating)):
-        return f"{thing:.9g}"
-    if isinstance(thing, (list, tuple)):
-        return f"({','.join(map(text, thing))})"
-    if isinstance(thing, np.ndarray):
-        return mean_of(thing) if thing.ndim == 2 else _shares(thing)
-    if isinstance(thing, Alphabet):
-        return _alphabet(thing)
-    name, parts = RECORDED.get(type(thing), (type(thing).__qualname__, _fields))
-    return f"{name}({','.join(f'{key}={text(value)}' for key, value in parts(thing).items())})"
+    """Return the text that is hashed into the spawn key."""
+    return SeedText().of(thing)
 
 
-def mean_of(matrix: Floats) -> str:
-    """A matrix's shape and a generic weighted mean of its entries, in whole steps.
+@cache
+def recorded_classes() -> dict[type, tuple[str, str]]:
+    """Return the recorded name and fields by class: a subclass does not inherit them."""
+    # Mechanisms stand above this room, so they are looked up by their public names.
+    import ibukit
+
+    return {getattr(ibukit, name): record for name, record in RECORDED.items()}
+
+
+class SeedText(CanonicalText):
+    """The recorded text of a mechanism, in which the last digits of numbers do not appear."""
+
+    @override
+    def number(self, value: float) -> str:
+        return f"{value:.9g}"
+
+    @override
+    def array(self, array: NDArray[Any]) -> str:
+        if array.ndim == 2:
+            return matrix_text(array)
+        if array.dtype.kind != "f":
+            return self.of(array.tolist())
+        # Adding 0 turns a negative zero into a positive one.
+        content = np.round(array, 9).astype("<f8") + 0.0
+        return f"array{array.shape}:{hashlib.sha256(content.tobytes()).hexdigest()}"
+
+    @override
+    def alphabet(self, alphabet: Alphabet) -> str:
+        name = ALPHABETS.get(type(alphabet), type(alphabet).__qualname__)
+        if type(alphabet) is Alphabet and alphabet._distances is not None:
+            total = math.fsum(alphabet._distances.ravel())
+            unit = math.floor(math.log(total) / RESOLUTION) if total else 0
+            labels = self.of(tuple(alphabet.values.tolist()))
+            return f"{name}({labels},{matrix_text(alphabet._distances)} unit {unit})"
+        return name + self.of(alphabet._key())
+
+    @override
+    def record(self, thing: Any) -> str:
+        name = type(thing).__qualname__
+        if (recorded := recorded_classes().get(type(thing))) is not None:
+            name, names = recorded
+            values = (
+                thing.matrix() if field == "entries" else getattr(thing, field)
+                for field in names.split()
+            )
+            return self.named(name, zip(names.split(), values, strict=True))
+        if is_dataclass(thing):
+            return self.named(name, ((f.name, getattr(thing, f.name)) for f in fields(thing)))
+        shown = repr(thing)
+        # The default repr has the address, which is another one in the next process.
+        return self.named(name, () if " at 0x" in shown else [("repr", shown)])
+
+
+def matrix_text(matrix: Floats) -> str:
+    """Return a matrix's shape and a generic weighted mean of its entries, in whole steps.
 
     The weights are the fractional parts of multiples of the golden ratio, so that no two entries
     have the same one and a mean of tidy numbers does not fall between two steps.
@@ -102,102 +160,3 @@ def mean_of(matrix: Floats) -> str:
         else 0.0
     )
     return f"matrix{matrix.shape}:{math.floor(mean / RESOLUTION)}"
-
-
-def _shares(values: Floats) -> str:
-    if values.dtype.kind != "f":
-        return text(values.tolist())
-    content = (
-        np.round(values, 9).astype("<f8") + 0.0
-    )  # which makes a negative zero one like the others
-    return f"array{values.shape}:{hashlib.sha256(content.tobytes()).hexdigest()}"
-
-
-def _alphabet(alphabet: Alphabet) -> str:
-    """By what == compares, so without the unit, which is a label."""
-    name = ALPHABETS.get(type(alphabet), type(alphabet).__qualname__)
-    if type(alphabet) is Alphabet and alphabet._distances is not None:
-        total = math.fsum(alphabet._distances.ravel())
-        unit = math.floor(math.log(total) / RESOLUTION) if total else 0
-        return f"{name}({text(tuple(alphabet.values.tolist()))},{mean_of(alphabet._distances)} unit {unit})"
-    return name + text(alphabet._key())
-
-
-def _fields(thing: Any) -> Mapping[str, Any]:
-    """Of a class that is not recorded: its fields under their own names."""
-    if is_dataclass(thing):
-        return {field.name: getattr(thing, field.name) for field in fields(thing)}
-    shown = repr(thing)
-    # the default repr tells the address, which is another one in the next session
-    return {} if " at 0x" in shown else {"repr": shown}
-
-
-def _level(mechanism: Any) -> Mapping[str, Any]:
-    return {"alphabet": mechanism.alphabet, "epsilon": mechanism.epsilon}
-
-
-def _subset(mechanism: SubsetSelection) -> Mapping[str, Any]:
-    return {**_level(mechanism), "size": mechanism.size}
-
-
-def _of(*names: str) -> Parts:
-    """The alphabet and these fields."""
-    return lambda mechanism: {name: getattr(mechanism, name) for name in ("alphabet", *names)}
-
-
-def _matrix(mechanism: MatrixMechanism) -> Mapping[str, Any]:
-    return {"entries": mechanism.matrix(), "alphabet": mechanism.alphabet}
-
-
-def _free_will(users: FreeWill) -> Mapping[str, Any]:
-    return {"mechanisms": users.mechanisms, "shares": users.shares, "name": users.name}
-
-
-# Never change a name or a key on the right: published numbers hang on them, and tests/test_keys.py
-# pins the words. A class that is renamed changes on the left. A class that is not here, and a
-# subclass, goes by its own name.
-ALPHABETS: Mapping[type, str] = {
-    Alphabet: "Alphabet",
-    Grid: "Grid",
-    Line: "Line",
-    UnboundedGrid: "UnboundedGrid",
-    UnboundedLine: "UnboundedLine",
-}
-RECORDED: Mapping[type, tuple[str, Parts]] = {
-    BloomRappor: ("BloomRappor", _of("bits", "hashes", "cohorts", "f", "p", "q", "seed")),
-    CountMeanSketch: ("CountMeanSketch", _of("epsilon", "rows", "width", "seed")),
-    DiscreteGaussian: ("DiscreteGaussian", _of("sigma")),
-    DiscreteSquareWave: ("DiscreteSquareWave", _level),
-    Duchi: ("Duchi", _level),
-    Exponential: ("Exponential", _level),
-    FreeWill: ("FreeWill", _free_will),
-    HadamardCountMeanSketch: ("HadamardCountMeanSketch", _of("epsilon", "rows", "width", "seed")),
-    HadamardMechanism: ("HadamardMechanism", _of("epsilon", "bits")),
-    HadamardResponse: ("HadamardResponse", _of("epsilon", "blocks", "published")),
-    HistogramEncoding: ("HistogramEncoding", _level),
-    HybridMechanism: ("Hybrid", _level),
-    LinearGaussian: ("LinearGaussian", _of("sigma")),
-    LinearGeometric: ("LinearGeometric", _level),
-    LinearLaplace: ("LinearLaplace", _level),
-    LinkedRounds: ("LinkedRounds", _of("permanent", "instantaneous", "rounds")),
-    LocalHashing: ("LocalHashing", _of("epsilon", "g", "balanced")),
-    LongitudinalHashing: ("LongitudinalHashing", _of("epsilon", "epsilon_inf", "g")),
-    LongitudinalResponse: ("LongitudinalResponse", _of("epsilon", "epsilon_inf")),
-    LongitudinalUnaryEncoding: ("LongitudinalUnaryEncoding", _of("permanent", "instantaneous")),
-    MatrixMechanism: ("MatrixMechanism", _matrix),
-    OptimizedUnaryEncoding: ("OptimizedUnaryEncoding", _level),
-    Piecewise: ("Piecewise", _level),
-    PlanarGaussian: ("PlanarGaussian", _of("sigma")),
-    PlanarGeometric: ("PlanarGeometric", _level),
-    PlanarLaplace: ("PlanarLaplace", _level),
-    RandomizedResponse: ("RandomizedResponse", _level),
-    Rappor: ("Rappor", _level),
-    SquareWave: ("SquareWave", _of("epsilon", "secrets", "report_bins")),
-    Staircase: ("Staircase", _of("epsilon", "gamma")),
-    SubsetSelection: ("SubsetSelection", _subset),
-    ThresholdedHistogram: ("ThresholdedHistogram", _of("nominal", "threshold")),
-    TightConstraints: ("TightConstraints", _level),
-    TruncatedGeometric: ("TruncatedGeometric", _level),
-    TruncatedPlanarGeometric: ("TruncatedPlanarGeometric", _level),
-    UnaryEncoding: ("UnaryEncoding", _of("p", "q")),
-}

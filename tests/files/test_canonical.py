@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 import ibukit as ik
-from ibukit.files.fingerprint import digest
+from ibukit.files.canonical_text import fingerprint as digest
 
 
 def test_a_file_is_tied_to_the_last_bit_of_a_matrix():

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
-from ibukit.files.fingerprint import digest
+from ibukit.files.canonical_text import fingerprint as digest
 from ibukit.files.seeding import spawn_key
 from oracles import naive
 from replicate_cases import LINE as AGES

@@ -383,7 +383,9 @@ def test_a_pass_makes_the_information_whatever_the_number_of_secrets(monkeypatch
     spread, passes = scale.tally(np.array_split(ROWS, 3), RAPPOR), []
     each = _files.BlockPartitions._results
     monkeypatch.setattr(
-        _files.BlockPartitions, "_results", lambda self, *what: passes.append(1) or each(self, *what)
+        _files.BlockPartitions,
+        "_results",
+        lambda self, *what: passes.append(1) or each(self, *what),
     )
     information = dense.observed_information(spread, ik.uniform(K))
     np.testing.assert_allclose(
