@@ -1,4 +1,4 @@
-"""Which secrets adversaries claim: labels, or codes where they are asked for by name."""
+"""Parse the secrets that adversaries claim: labels, or codes on request."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import codes_of
 from ibukit.errors import AlphabetMismatch
 
-BY_PLACE = "; places in the alphabet are taken with codes=True"
+CODES_HINT = "; places in the alphabet are taken with codes=True"
 
 
-def code_of(target: Any, alphabet: Alphabet, codes: bool) -> int:
-    """The code of one label; on a grid a number is the place of a cell, and a pair its label."""
+def parse_target(target: Any, alphabet: Alphabet, codes: bool) -> int:
+    """Return the code of one label; on a grid a number is a code, and a pair is a label."""
     one = [target]
     if arguments.flag("codes", codes) or alphabet.are_codes(one):
         return int(arguments.codes("target", one, len(alphabet))[0])
-    return int(codes_of("target", one, alphabet, BY_PLACE)[0])
+    return int(codes_of("target", one, alphabet, CODES_HINT)[0])
 
 
-def targets_in(target: Any, alphabet: Alphabet) -> Ints:
-    """Codes of one label or of several different ones; on a grid numbers are the places of cells."""
+def parse_targets(target: Any, alphabet: Alphabet) -> Ints:
+    """Return the codes of one or several different labels; on a grid numbers are codes."""
     try:
-        given = [target] if np.ndim(target) == 0 else target
-    except ValueError:  # rows of different lengths
+        targets = [target] if np.ndim(target) == 0 else target
+    # numpy refuses rows of different lengths.
+    except ValueError:
         raise ValueError(
             f"target must be a label or several different ones, got {target!r}"
         ) from None
-    if isinstance(alphabet, Line) and np.asarray(given).dtype.kind in "US":
+    if isinstance(alphabet, Line) and np.asarray(targets).dtype.kind in "US":
         raise AlphabetMismatch(
             f"target must be integers of {alphabet!r}, got {target!r}; other labels need alphabet="
         )
-    known = alphabet.are_codes(given)
-    found = (
-        arguments.codes("target", given, len(alphabet))
-        if known
-        else codes_of("target", given, alphabet)
+    are_codes = alphabet.are_codes(targets)
+    codes = (
+        arguments.codes("target", targets, len(alphabet))
+        if are_codes
+        else codes_of("target", targets, alphabet)
     )
-    if not len(found) or len(set(found.tolist())) != len(found):
+    if not len(codes) or len(set(codes.tolist())) != len(codes):
         raise ValueError(f"target must be a label or several different ones, got {target!r}")
-    return found
+    return codes
 
 
-def secrets_of(alphabet: Any, k: int) -> Alphabet:
-    """The alphabet that is given, or the codes 0..k-1."""
+def alphabet_or_codes(alphabet: Any, k: int) -> Alphabet:
+    """Return the given alphabet, or the line 0..k-1 for None."""
     return Line(0, max(k, 1) - 1) if alphabet is None else as_alphabet(alphabet)

@@ -1,4 +1,4 @@
-"""How many adversaries it takes until the optimal mechanism reports a place at all."""
+"""Fraction of adversaries from which on the optimal mechanism reports a place at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
-from ibukit.attack._targets import code_of
+from ibukit.attack._targets import parse_target
 from ibukit.design import least_information
 from ibukit.design.least_information import RateDistortionProblem
 from ibukit.domain.alphabet import Alphabet, as_alphabet
@@ -47,18 +47,18 @@ def breakdown_fraction(
     Parameters
     ----------
     prior : array_like, shape (k,)
-        Of the honest people.
+        Distribution of the honest people.
     alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also what can be reported.
     beta : float
         In nats per unit of distance, above 0.
     target : label
-        What adversaries claim. On a grid a number is the place of a cell, and a pair is (row,
+        The secret that adversaries claim. On a grid a number is a code, and a pair is (row,
         column).
     codes : bool
-        `target` is a place 0..k-1 in the alphabet instead of a label.
+        `target` is a code 0..k-1 instead of a label.
     strict : bool
-        Raise where the root-finder does not end. False returns where it stood.
+        Raise if the root-finder does not converge. False returns its last value.
 
     Returns
     -------
@@ -86,7 +86,8 @@ def breakdown_fraction(
     References
     ----------
     .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Section 7 (the attack).
-    .. [csiszar] Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf. Theory 20, 1974.
+    .. [csiszar] Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf.
+       Theory 20, 1974.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def breakdown_fraction(
     k = len(places)
     honest = arguments.distribution("prior", prior, k)
     beta = least_information.slope(beta)
-    code = code_of(target, places, codes)
+    code = parse_target(target, places, codes)
     if k == 1:
         return 0.0
     distances = places.distances()
@@ -122,15 +123,15 @@ def breakdown_fraction(
         )
     if arguments.flag("strict", strict) and not ended.converged:
         raise ConvergenceError(
-            f"the root-finder was at {fraction:.6g} after {ended.iterations} steps, and had not ended: {ended.flag}; "
-            "strict=False returns this fraction",
+            f"the root-finder was at {fraction:.6g} after {ended.iterations} steps, and had not "
+            f"ended: {ended.flag}; strict=False returns this fraction",
             float(fraction),
         )
     return float(fraction)
 
 
 def _log_g(others: RateDistortionProblem, distances: Floats, beta: float) -> float:
-    """How much a report that was forbidden would be worth: log g, from the optimum among the other reports."""
+    """Return log g of the forbidden report, from the optimum among the other reports."""
     q = least_information.output_distribution(others, beta)
     nearest = others.loss.min(axis=1)
     with np.errstate(divide="ignore"):

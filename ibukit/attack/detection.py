@@ -1,4 +1,7 @@
-"""Have adversaries skipped the mechanism? A test whose level is proven for every honest population and every n."""
+"""Test for adversaries who skip the mechanism.
+
+The level of the test is proven for every honest population and every number of reports.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,25 @@ from scipy.special import xlogy
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._adversary import scan
-from ibukit.attack.robust import Report, name_of
+from ibukit.attack.robust import Report, label_of_report
 from ibukit.errors import ConvergenceError
 from ibukit.estimators import mle
 from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point
 from ibukit.tally.tally import Tally, TallyPart, make_tally_part
 
+# Gap in nats per report within which each maximum is certified.
 MLE_TOL = 1e-9
-# reports that numpy divides into two halves of the same size; of more, each goes to one half or the
-# other by a coin
+# Number of reports from which on numpy cannot draw a half of exact size; each report then goes to
+# one half or the other by the toss of a coin.
 MAX_DIVIDED = 10**9
-# of a report that somebody sent, for a ratio that fits into a double
-MIN_DIVISOR = np.finfo(float).tiny
+# Smallest probability that a ratio is divided by, so that the ratio fits into a double.
+MIN_PROBABILITY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
 class Detection:
-    r"""What `detect_poisoning` found.
+    r"""Result of `detect_poisoning`.
 
     Attributes
     ----------
@@ -129,7 +133,8 @@ def detect_poisoning(
     >>> honest = mechanism.simulate([1000] * 5 + [0] * 5, rng)
     >>> ik.attack.detect_poisoning(honest, rng=rng).attacked
     False
-    >>> ik.attack.detect_poisoning(ik.attack.poison_outputs(honest, report=8, fraction=0.05), rng=rng).report
+    >>> attacked = ik.attack.poison_outputs(honest, report=8, fraction=0.05)
+    >>> ik.attack.detect_poisoning(attacked, rng=rng).report
     8
     """
     part = single_part(tally)
@@ -137,14 +142,15 @@ def detect_poisoning(
     level = arguments.fraction("false_alarms", false_alarms, "()")
     if tally.n < 2:
         raise ValueError(
-            "tally must hold at least two reports: one half suggests what the other half is tested for"
+            "tally must hold at least two reports: one half suggests what the other half is tested "
+            "for"
         )
     first = _half(part.counts, rng)
     halves = _evidence(part, first), _evidence(part, part.counts - first)
     best = max(halves, key=lambda half: half.log_evidence)
     log_evidence = float(np.logaddexp(halves[0].log_evidence, halves[1].log_evidence)) - math.log(2)
-    report = None if best.report is None else name_of(part, best.report)
-    found = Detection(
+    report = None if best.report is None else label_of_report(part, best.report)
+    detection = Detection(
         attacked=log_evidence >= -math.log(level),
         p_value=math.exp(min(0.0, -log_evidence)),
         log_evidence=log_evidence,
@@ -154,67 +160,69 @@ def detect_poisoning(
     gap = max(half.gap for half in halves)
     if arguments.flag("strict", strict) and gap > MLE_TOL:
         raise ConvergenceError(
-            f"a maximum was not certified within {MLE_TOL:g}, its gap is {gap:.3g}; strict=False returns the result, "
-            "whose level holds all the same",
-            found,
+            f"a maximum was not certified within {MLE_TOL:g}, its gap is {gap:.3g}; strict=False "
+            "returns the result, whose level holds all the same",
+            detection,
         )
-    return found
+    return detection
 
 
 @dataclass(frozen=True)
-class _Half:
+class _HalfResult:
     log_evidence: float
     report: int | None
     share: float
     gap: float
-    """The largest of the maxima computed."""
+    """Largest gap of the computed maxima."""
 
 
 def _half(counts: Ints, rng: Generator) -> Ints:
-    """About half of the reports, chosen without looking at them; exactly half where numpy can draw that."""
+    """Draw a random half of the reports, of exact size if numpy can draw it."""
     n = int(counts.sum())
     if n < MAX_DIVIDED:
-        return np.asarray(rng.multivariate_hypergeometric(counts, n // 2))
-    return np.asarray(rng.binomial(counts, 0.5))
+        return rng.multivariate_hypergeometric(counts, n // 2)
+    return rng.binomial(counts, 0.5)
 
 
-def _evidence(part: TallyPart, counts: Ints) -> _Half:
-    """What the other reports say of the suspicion that these ones raise; reports by their index among all."""
+def _evidence(part: TallyPart, counts: Ints) -> _HalfResult:
+    """Return the evidence of the other reports for the alternative fitted to these `counts`."""
+    # The alternative Q and the nearest honest law P are fitted to these reports alone; the others
+    # are independent of them, so each of their factors r / max_x g_x has an expectation of at most
+    # 1.
     here = make_tally_part(part.mechanism, part.reports, counts)
     alone = mle(Tally((here,)), MLE_TOL, strict=False)
     suspect, _, gap = scan(here, alone, MLE_TOL)
     gap = max(gap, alone.gap)
     if suspect is None:
-        return _Half(0.0, None, 0.0, gap)
+        return _HalfResult(0.0, None, 0.0, gap)
     seen = np.flatnonzero(counts)
     others = part.counts - counts
-    channel = _with_rest(here)
+    channel = _with_unseen_reports(here)
     theta, share = suspect.estimate.distribution[:-1], float(suspect.estimate.distribution[-1])
     attacked = theta @ channel
     attacked[suspect.report] += share
-    honest = _nearest(channel, attacked)
-    # a report that neither makes proves nothing either way; one that honest people make less often
-    # than a double can say has a probability of at most 5e-324, which such a ratio leaves below the
-    # rounding of its sum
+    honest = _nearest_honest(channel, attacked)
+    # A report that neither law makes has the ratio 1. If the honest probability underflows, it is
+    # at most 5e-324, and with a divisor of MIN_PROBABILITY its term of g stays below rounding.
     r = np.divide(
         attacked,
-        np.maximum(honest, MIN_DIVISOR),
+        np.maximum(honest, MIN_PROBABILITY),
         out=np.ones_like(attacked),
         where=(honest > 0) | (attacked > 0),
     )
     n = np.append(others[seen], others.sum() - others[seen].sum())
     log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())
-    return _Half(log_evidence, int(seen[suspect.report]), share, gap)
+    return _HalfResult(log_evidence, int(seen[suspect.report]), share, gap)
 
 
-def _with_rest(part: TallyPart) -> Floats:
-    """The channel on the reports seen, and all others as one: there may be infinitely many, and a row sums to 1."""
+def _with_unseen_reports(part: TallyPart) -> Floats:
+    """Return the matrix on the reports seen, with one more column for all other reports."""
     seen = Tally((part,)).matrix() * np.exp(part.log_scale)
     return np.column_stack([seen, np.maximum(1 - seen.sum(axis=1), 0.0)])
 
 
-def _nearest(channel: Floats, q: Floats) -> Floats:
-    """The honest distribution of reports nearest to q in relative entropy."""
+def _nearest_honest(channel: Floats, q: Floats) -> Floats:
+    """Return the honest distribution of reports nearest to q in relative entropy."""
     made = (q > 0) & channel.any(axis=0)
     theta = interior_point.maximise(np.ascontiguousarray(channel[:, made]), q[made], MLE_TOL)[0]
-    return np.asarray(theta @ channel)
+    return theta @ channel

@@ -1,4 +1,4 @@
-"""A defence that adversaries cannot reach: a coarse map that everybody knows."""
+"""A defence against poisoning: mix the estimate with a coarse public map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibukit.domain.grid import Grid
 
 
 def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
-    """A distribution of which only the blocks are known.
+    """Average a distribution over blocks of cells.
 
     Each cell gets the mean over its block. Blocks are `block` x `block` cells, counted from the
     south-west corner; those at the north and east edge are cut where the grid ends.
@@ -55,13 +55,11 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
         )
     side = arguments.whole("block", block, 1)
     shares = normalize(arguments.vector("weights", weights, len(grid)))
-    rows, cols = (grid.values - grid.first).T // min(
-        side, len(grid)
-    )  # a larger one is the whole grid, too
+    # A block as large as the grid is the whole grid, and so is any larger one.
+    rows, cols = (grid.values - grid.first).T // min(side, len(grid))
     blocks = rows * (cols.max() + 1) + cols
-    return np.asarray(
-        (np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1))[blocks]
-    )
+    means: Floats = np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1)
+    return means[blocks]
 
 
 def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:

@@ -1,4 +1,4 @@
-"""Adversaries: who claim a false place, and who send a false report."""
+"""Simulate adversaries who claim a false secret or send a false report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.attack._targets import secrets_of, targets_in
+from ibukit.attack._targets import alphabet_or_codes, parse_targets
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import distribution_on
 from ibukit.domain.labels import aligned_counts
@@ -71,16 +71,17 @@ def poison_inputs(
     >>> ik.attack.poison_inputs([500, 400, 0], target=19, fraction=0.1, alphabet=ik.Line(17, 19))
     array([500, 400, 100])
     """
-    secrets = secrets_of(
+    secrets = alphabet_or_codes(
         alphabet,
         len(counts)
         if isinstance(counts, Mapping)
         else np.size(arguments.whole_array("counts", counts)),
     )
-    people: Ints = aligned_counts("counts", counts, secrets)  # a copy
+    # This is a copy, to which the adversaries are added.
+    people: Ints = aligned_counts("counts", counts, secrets)
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
-    targets = targets_in(target, secrets)
+    targets = parse_targets(target, secrets)
     adversaries = _adversaries(int(people.sum()), arguments.fraction("fraction", fraction, "[)"))
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
@@ -138,7 +139,7 @@ def poisoned_distribution(
         if alphabet is None and isinstance(distribution, Estimate)
         else alphabet
     )
-    secrets = secrets_of(
+    secrets = alphabet_or_codes(
         over,
         np.size(
             distribution
@@ -150,7 +151,7 @@ def poisoned_distribution(
     honest = arguments.distribution(
         "distribution", distribution_on("distribution", distribution, secrets), size
     )
-    targets = targets_in(target, secrets)
+    targets = parse_targets(target, secrets)
     share = arguments.fraction("fraction", fraction, "[)")
     mixed = (1 - share) * honest
     mixed[targets] += share / len(targets)
@@ -208,7 +209,8 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     try:
         sent = [report] if np.ndim(report) == width else report
         len(sent)
-    except (ValueError, TypeError):  # of different lengths, or without one
+    # ValueError: reports of different lengths. TypeError: a value without a length.
+    except (ValueError, TypeError):
         raise ValueError(
             f"report must be a report or several, as the mechanism makes them, got {report!r}"
         ) from None
@@ -227,4 +229,5 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
 
 
 def _adversaries(honest: int, fraction: float) -> int:
+    """Return the number of adversaries that are this fraction of all."""
     return round(fraction / (1 - fraction) * honest)

@@ -1,4 +1,4 @@
-"""An estimate that leaves out reports which no honest population explains."""
+"""Robust maximum likelihood: an estimate without reports that no honest population explains."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ Report = Any
 
 @dataclass(frozen=True)
 class RobustEstimate:
-    r"""What `robust_mle` found.
+    r"""Result of `robust_mle`.
 
     Attributes
     ----------
     estimate : Estimate
-        Of the honest people. Its `log_likelihood` and `gap` are those of the model with
+        Estimate of the honest people. Its `log_likelihood` and `gap` are those of the model with
         adversaries, if there are any: no :math:`\theta` and shares together with the same `reports`
         fit better by more than `gap` nats per report. It has no tally, hence no standard errors, if
         adversaries were found.
     share : float
         The adversaries' share of the reports, the sum of `shares`; 0 if none were found.
     report : label, integer, tuple of int or None
-        What the first to be found send, as the mechanism takes it and `poison_outputs` does: a
-        label, an integer, a pair of coordinates or a row of bits; of a grid's cells, their place.
-        None if none were found.
+        The report of the first adversaries that were found, as the mechanism takes it and
+        `poison_outputs` does: a label, an integer, a pair of coordinates or a row of bits; on a
+        grid, the code of a cell. None if none were found.
     likelihood_ratio : float
         2 (log-likelihood with adversaries who send one report - without), in nats, of the report
-        where it is largest. If none were found, a bound that no report's ratio exceeds.
+        with the largest value. If none were found, an upper bound for all reports.
     threshold : float
-        What the ratio had to exceed.
+        The value that the ratio has to exceed.
     reports : tuple of reports
         Every report that adversaries were found to send, in the order found.
     shares : tuple of float
@@ -67,10 +67,12 @@ class RobustEstimate:
 
     def __repr__(self) -> str:
         if self.report is None:
-            return f"RobustEstimate(no adversaries: no likelihood ratio above {self.likelihood_ratio:.3g})"
+            ratio = f"no likelihood ratio above {self.likelihood_ratio:.3g}"
+            return f"RobustEstimate(no adversaries: {ratio})"
         return (
-            f"RobustEstimate(a share of {self.share:.3g} sends {', '.join(map(str, self.reports))}: likelihood ratio "
-            f"{self.likelihood_ratio:.3g} > {self.threshold:g}; gap {self.estimate.gap:.2g})"
+            f"RobustEstimate(a share of {self.share:.3g} sends "
+            f"{', '.join(map(str, self.reports))}: likelihood ratio {self.likelihood_ratio:.3g} > "
+            f"{self.threshold:g}; gap {self.estimate.gap:.2g})"
         )
 
 
@@ -177,7 +179,8 @@ def robust_mle(
     bound = len(part.reports) if most is None else arguments.whole("most", most, 1)
     if start is not None and stop is None:
         raise ValueError(
-            "start needs a rule to stop by, as stop=ik.Steps(10): the maximiser does not depend on it"
+            "start needs a rule to stop by, as stop=ik.Steps(10): the maximiser does not depend on "
+            "it"
         )
     honest = mle(tally, tol, strict=False)
     suspect, ratio, gap = scan(part, honest, tol, above=limit)
@@ -185,21 +188,21 @@ def robust_mle(
     if suspect is None:
         estimate = honest if stop is None else ibu(tally, start, stop)
         return _checked(RobustEstimate(estimate, 0.0, None, ratio, limit), gap, tol, strict)
-    found, joined, k = (
-        [suspect.report],
-        with_adversaries(part, suspect.report),
-        len(part.mechanism.alphabet),
-    )
+    k = len(part.mechanism.alphabet)
+    suspects, joined = [suspect.report], with_adversaries(part, suspect.report)
     fitted = suspect.estimate
-    while len(found) < bound:
-        suspect, _, missed = scan(single_part(joined), fitted, tol, above=limit, but=found)
+    # Each round adds the adversaries of one more report as a further secret.
+    while len(suspects) < bound:
+        suspect, _, missed = scan(single_part(joined), fitted, tol, above=limit, but=suspects)
         gap = max(gap, missed)
         if suspect is None or suspect.estimate.distribution[k:].sum() >= 1 / 2:
             break
-        found.append(suspect.report)
+        suspects.append(suspect.report)
         joined, fitted = with_adversaries(single_part(joined), suspect.report), suspect.estimate
-    joint = fitted if stop is None else _stopped(joined, fitted.distribution[k:], stop, start)
-    reports = tuple(name_of(part, report) for report in found)
+    joint = (
+        fitted if stop is None else _early_stopped_ibu(joined, fitted.distribution[k:], stop, start)
+    )
+    reports = tuple(label_of_report(part, report) for report in suspects)
     shares = tuple(joint.distribution[k:].tolist())
     share = float(joint.distribution[k:].sum())
     if share >= 1:
@@ -218,28 +221,31 @@ def robust_mle(
     )
 
 
-def _checked(found: RobustEstimate, gap: float, tol: float, strict: bool) -> RobustEstimate:
-    """What was found, or the error that carries it: `gap` is the largest of the maxima on the way."""
+def _checked(result: RobustEstimate, gap: float, tol: float, strict: bool) -> RobustEstimate:
+    """Return the result; if a gap on the way exceeds `tol`, raise the error that carries it."""
     if arguments.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, or strict=False for "
-            "what was found",
-            found,
+            f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, "
+            "or strict=False for what was found",
+            result,
         )
-    return found
+    return result
 
 
-def _stopped(
+def _early_stopped_ibu(
     joined: Tally, shares: Floats, stop: Gap | Change | Steps | Discrepancy, start: ArrayLike | None
 ) -> Estimate:
-    """IBU on theta and the adversaries' shares together."""
+    """Run IBU on theta and the adversaries' shares together."""
     k = len(single_part(joined).mechanism.alphabet) - len(shares)
     first = uniform(k) if start is None else arguments.distribution("start", start, k)
     return ibu(joined, np.append((1 - shares.sum()) * first, shares), stop)
 
 
-def name_of(part: TallyPart, report: int) -> Report:
-    """A report that was seen, by its index, as the mechanism takes it: its label, but of a cell of a grid the place."""
+def label_of_report(part: TallyPart, report: int) -> Report:
+    """Return the label of the report of an index, as the mechanism accepts it.
+
+    On a grid this is the code of the cell.
+    """
     mechanism: Any = part.mechanism
     restored = mechanism.restore_reports(part.reports[[report]])
     if not isinstance(getattr(mechanism, "report_alphabet", None), Grid):

@@ -40,7 +40,7 @@ def test_no_secret_is_expected_to_add_to_the_evidence(n, share, crude, rng, monk
     # the step of the proof: E[factor | x] <= 1 for every x, whatever the first half was; with few
     # reports some that are possible were not seen, and count as one
     if crude:  # the level does not even need the maximiser
-        monkeypatch.setattr(detection, "_nearest", lambda channel, q: channel.mean(axis=0))
+        monkeypatch.setattr(detection, "_nearest_honest", lambda channel, q: channel.mean(axis=0))
     mechanism = elastic()
     tally = mechanism.simulate(rng.multinomial(n, HONEST), rng)
     attacked = ik.attack.poison_outputs(tally, ISLAND, share)
