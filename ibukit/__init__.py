@@ -20,7 +20,6 @@ for _room in (
     "bayes",
     "estimators",
     "evaluation",
-    "identification",
     "mechanisms",
     "planning",
     "plotting",

@@ -8,7 +8,6 @@ from . import design as design
 from . import errors as errors
 from . import estimators as estimators
 from . import evaluation as evaluation
-from . import identification as identification
 from . import mechanisms as mechanisms
 from . import planning as planning
 from . import plotting as plotting

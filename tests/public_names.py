@@ -106,7 +106,6 @@ ROOMS = {
     "bayes",
     "estimators",
     "evaluation",
-    "identification",
     "mechanisms",
     "planning",
     "plotting",

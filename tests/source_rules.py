@@ -170,7 +170,6 @@ def public_objects():
         "datasets",
         "design",
         "errors",
-        "identification",
         "privacy",
         "plotting",
     ]

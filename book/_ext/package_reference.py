@@ -153,7 +153,7 @@ def called(source: str, known: dict[str, Any]) -> set[str]:
     for word in words:
         parts = word.split(".")
         found |= {name for i in range(len(parts)) if (name := ".".join(parts[: i + 1])) in known}
-    # ik.theory.identifiable is identification.identifiable under another name
+    # A thing may have a second name: ik.errors.ConvergenceError is ik.ConvergenceError.
     things = {id(thing): name for name, thing in known.items()}
     for word in words - found:
         thing: Any = ibukit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ibukit.cli.models import mechanism_of
-from ibukit.identification import identifiable
+from ibukit.identification.identifiability import identifiable
 from ibukit.privacy import epsilon_ldp, epsilon_metric
 
 

@@ -51,8 +51,7 @@ class FixedPoint(arguments.ReadOnlyArrays):
     Examples
     --------
     >>> import ibukit as ik
-    >>> from ibukit.identification.fixed_points import fixed_points
-    >>> fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4]))[0]
+    >>> ik.theory.fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4]))[0]
     FixedPoint([0.7164, 0.2836], an MLE, log-likelihood -6.73)
     """
 
@@ -124,7 +123,7 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     Examples
     --------
     >>> import ibukit as ik
-    >>> for point in fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4])):
+    >>> for point in ik.theory.fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4])):
     ...     print(point.support, point.is_mle, round(point.largest_ratio, 3))
     [0 1] True 1.0
     [0] False 1.308

@@ -1,4 +1,7 @@
-"""What can be known before or without an estimate: what the reports can tell apart, and what they leave open."""
+"""Theoretical limits: identifiability, asymptotic errors, minimax and Bayes bounds.
+
+The one public door to everything that can be known before or without an estimate.
+"""
 
 from ibukit.estimators.mle_set import MleSet as MleSet
 from ibukit.estimators.mle_set import mle_set as mle_set

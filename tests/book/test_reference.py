@@ -59,7 +59,7 @@ def test_no_room_is_shown_twice():
         ("x = ik.mle(t)\nik.Tally.from_table(p)", {"mle", "Tally"}),
         ("ik.datasets.load_gowalla('paris')", {"datasets.load_gowalla"}),
         ("from ibukit import theory\ntheory.inv_bound_krr(3, 1.0)", {"theory.inv_bound_krr"}),
-        ("ik.theory.identifiable(m)", {"identification.identifiable"}),  # its other name
+        ("ik.theory.identifiable(m)", {"theory.identifiable"}),
         ("ik.nothing(mle)", set()),
     ],
 )

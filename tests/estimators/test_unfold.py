@@ -203,9 +203,9 @@ def test_what_knows_of_no_efficiency_refuses_it():
     for known in (
         ik.theory.asymptotic_mse,
         ik.theory.inv_squared_error,
-        ik.identification.identifiable,
+        ik.theory.identifiable,
     ):
-        arguments = (TRUTH,) if known is not ik.identification.identifiable else ()
+        arguments = (TRUTH,) if known is not ik.theory.identifiable else ()
         with pytest.raises(ValueError, match="mechanism must not lose reports"):
             known(mechanism, *arguments)
         known(mechanism.among_seen, *arguments)
@@ -442,7 +442,7 @@ def test_what_counts_people_refuses_weights():
     for function in (
         ik.smooth,
         ik.inv,
-        ik.identification.fixed_points,
+        ik.theory.fixed_points,
         lambda tally: ik.posterior(tally, 1.0),
     ):
         with pytest.raises(ValueError, match="tally must hold whole counts, got weights"):

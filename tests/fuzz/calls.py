@@ -10,7 +10,7 @@ from typing import Any
 import ibukit as ik
 from fuzz.right import RIGHT, key_of, parameters, promised
 from fuzz.world import MECHANISMS
-from ibukit import attack, identification, privacy, theory
+from ibukit import attack, privacy, theory
 from ibukit.channels import Channel
 from ibukit.design import OptimalDesign
 from public_names import ATTACK, NAMES, THEORY
@@ -34,12 +34,12 @@ MADE = {
     ik.Unfolded: lambda w: ik.unfold(w.counts(w.k + 1), w.matrix),
     attack.Detection: lambda w: attack.detect_poisoning(w.tally, rng=w.rng),
     attack.RobustEstimate: lambda w: attack.robust_mle(w.tally),
-    identification.Answer: lambda w: identification.consistency(w.mechanism).conditions[0].answer,
-    identification.Concavity: lambda w: identification.strictly_concave(w.tally),
-    identification.Condition: lambda w: identification.consistency(w.mechanism).conditions[3],
-    identification.Consistency: lambda w: identification.consistency(w.mechanism),
-    identification.FixedPoint: lambda w: identification.fixed_points(w.tally)[0],
-    identification.Identifiability: lambda w: identification.identifiable(w.mechanism),
+    theory.Answer: lambda w: theory.consistency(w.mechanism).conditions[0].answer,
+    theory.Concavity: lambda w: theory.strictly_concave(w.tally),
+    theory.Condition: lambda w: theory.consistency(w.mechanism).conditions[3],
+    theory.Consistency: lambda w: theory.consistency(w.mechanism),
+    theory.FixedPoint: lambda w: theory.fixed_points(w.tally)[0],
+    theory.Identifiability: lambda w: theory.identifiable(w.mechanism),
     theory.MleSet: lambda w: theory.mle_set(w.tally),
     ik.solvers.Maximum: lambda w: ik.solvers.maximise(w.tally.operator, w.tally.counts),
     ik.solvers.Problem: lambda w: ik.solvers.Problem(w.tally.operator, w.tally.counts),

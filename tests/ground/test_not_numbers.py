@@ -8,7 +8,7 @@ import pytest
 import ibukit as ik
 from ibukit import attack, privacy
 from ibukit.attack import detection
-from ibukit.identification import strictly_concave
+from ibukit.theory import strictly_concave
 from ibukit.mechanisms.spatial import planar_geometric
 from ibukit.theory import asymptotic_mse, bayes_limits
 

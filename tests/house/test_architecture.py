@@ -387,7 +387,7 @@ READ += [
     "ibukit.errors.ConvergenceError",
 ]
 READ += ["ibukit.design.OptimalDesign", "ibukit.design.RateDistortion"]
-OF_TWO_ROOMS = [
+OF_THEORY = [
     "Answer",
     "BayesLimits",
     "BinaryResponseMse",
@@ -396,8 +396,8 @@ OF_TWO_ROOMS = [
     "Consistency",
     "FixedPoint",
 ]
-OF_TWO_ROOMS += ["Identifiability", "LdpBounds", "MleSet"]
-READ += [f"ibukit.{room}.{name}" for room in ("identification", "theory") for name in OF_TWO_ROOMS]
+OF_THEORY += ["Identifiability", "LdpBounds", "MleSet"]
+READ += [f"ibukit.theory.{name}" for name in OF_THEORY]
 READ += ["ibukit.planning.Plan", "ibukit.planning.Plans", "ibukit.privacy.Audit"]
 READ += [
     "ibukit.attack.Detection",

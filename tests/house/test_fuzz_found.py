@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from ibukit import attack, identification, theory
+from ibukit import attack, theory
 from ibukit.bayes import _randomized_response
 from ibukit.mechanisms.base import require_mechanism
 from ibukit.solvers import Problem, best_found, maximise_near
@@ -36,7 +36,7 @@ REFUSED = {
     "strict of a combination": (lambda: ik.combine_results(TALLY, strict=RECORDS), "strict must be True or False"),
     "strict as a text": (lambda: ik.ibu(TALLY, strict="no"), "strict must be True or False, got 'no'"),
     "codes": (lambda: KRR.randomize([0], np.random.default_rng(1), codes=SERIES), "codes must be True or False"),
-    "codes of reports": (lambda: identification.dominated(KRR, [0], codes=SERIES), "codes must be True or False"),
+    "codes of reports": (lambda: theory.dominated(KRR, [0], codes=SERIES), "codes must be True or False"),
     "weighted": (lambda: KRR.tally([0], weighted=ARRAY), "weighted must be True or False"),
     # one of some texts
     "post": (lambda: ik.inv(TALLY, post=SERIES), "post must be"),
@@ -56,12 +56,12 @@ REFUSED = {
     "lon1": (lambda: ik.Grid.from_bounds(40, 41, -74, np.array([1.0]), 2, 2), "bounds must be four numbers .*lon1"),
     "frame": (lambda: ik.Grid.from_geodataframe(0.5), "frame must be a GeoDataFrame"),
     "mechanism": (lambda: require_mechanism(np.eye(2)), "mechanism must be a mechanism"),
-    "mechanism of a subset": (lambda: identification.likely_subset(0.5, [0]), "mechanism must be a mechanism"),
+    "mechanism of a subset": (lambda: theory.likely_subset(0.5, [0]), "mechanism must be a mechanism"),
     "mechanism of inversion": (lambda: theory.inv_squared_error(["a"], THIRD), "mechanism must be a mechanism"),
     "mechanism to compose": (lambda: ik.compose(2**63, np.eye(2)), "mechanism must have reports that can be listed"),
     "mechanism without matrix": (lambda: ik.design.information_gap(
         ik.LinearGeometric(3, 1.0), THIRD, 1.0), "mechanism must have a matrix"),
-    "grid": (lambda: identification.likely_region(0.5, [[0, 0]]), "grid must be a Grid"),
+    "grid": (lambda: theory.likely_region(0.5, [[0, 0]]), "grid must be a Grid"),
     "report": (lambda: attack.poison_outputs(ik.SubsetSelection(3, 1.0).tally([[1, 0, 0]]), 0, 0.1), "report must"),
     "release": (lambda: ik.privacy.audit(KRR, 0.5), "release must be a function"),
     "method of a band": (lambda: ik.mle(TALLY).band(method=ARRAY), "method must be one of"),
