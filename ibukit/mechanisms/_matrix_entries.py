@@ -82,7 +82,7 @@ def _labels(index: Any) -> list[Any] | None:
 
 
 def _describe(matrix: Any) -> str:
-    """What a matrix that could not be converted holds, for an error message."""
+    """Describe a matrix that could not be converted, for an error message."""
     try:
         if np.iscomplexobj(matrix):
             return "complex ones; if the imaginary parts do not matter, pass its real part"

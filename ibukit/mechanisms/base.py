@@ -37,7 +37,7 @@ CODES_HINT = "; places in the alphabet are taken with codes=True"
 
 
 class Mechanism(arguments.ReadOnlyArrays, ABC):
-    r"""A channel from secrets to reports: :math:`P(\text{report }z\mid\text{secret }x)=M_{xz}`.
+    r"""A channel from secrets x to reports z: :math:`P(z\mid x)=M_{xz}`.
 
     What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a
     *simulator*, for experiments. Do not run them on users' devices to release what they draw: they

@@ -176,7 +176,10 @@ class MatrixMechanism(FiniteMechanism):
     @property
     @override
     def report_alphabet(self) -> Alphabet:
-        """Labels of the reports: those given, or the secrets if there are as many, or 0..m-1."""
+        """Labels of the reports.
+
+        Those that were given, or the secrets if there are as many, or 0..m-1.
+        """
         return super().report_alphabet if self.reports is None else self.reports
 
     @cached_property
@@ -208,9 +211,9 @@ class MatrixMechanism(FiniteMechanism):
 
     @cached_property
     def among_seen(self) -> MatrixMechanism:
-        """The mechanism of the users whose reports are seen: rows divided by their efficiencies.
+        """The mechanism of the users whose reports are seen.
 
-        Its estimates are of the secrets among these users.
+        Its rows are divided by their efficiencies, and its estimates are of the secrets among these users.
         """
         if self.efficiency is None:
             return self
@@ -267,7 +270,7 @@ class MatrixMechanism(FiniteMechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of the factor that `channel` leaves out of the most improbable reports.
+        """Logarithm of what `channel` leaves out of the most improbable reports.
 
         They are so improbable under every secret that a quotient would overflow.
         """
@@ -276,7 +279,7 @@ class MatrixMechanism(FiniteMechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        """Draw one report for each user: codes 0..m-1, shape (n,), or fewer if reports get lost."""
+        """Draw one report for each user, as codes 0..m-1; fewer if reports get lost."""
         if self.efficiency is None:
             return super().draw(secrets, rng)
         is_seen = rng.random(len(secrets)) < self.efficiency[secrets]

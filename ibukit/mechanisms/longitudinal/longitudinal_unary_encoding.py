@@ -166,7 +166,7 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """Draw the bits that each user keeps: rows of 0 and 1, shape (n, k); secrets are codes."""
+        """Draw the bits that users keep, shape (n, k), from the codes of their secrets."""
         rows = (rng.random((len(secrets), self.k)) < self.permanent.q).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.permanent.p
         return rows

@@ -43,7 +43,7 @@ class PointReports(Mechanism):
 
     @abstractmethod
     def logs(self, points: Floats) -> Floats:
-        """Log-density at points (s, d) given each secret, less that of the nearest one, (k, s)."""
+        """Log-densities of points (s, d), less that of the nearest secret, shape (k, s)."""
 
     @abstractmethod
     def log_largest(self, points: Floats) -> Floats:
@@ -51,7 +51,7 @@ class PointReports(Mechanism):
 
     @abstractmethod
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        """Bound on the log-likelihood that merging costs each original point, nats, shape (n,)."""
+        """Bound on what merging costs each of the original points, in nats, shape (n,)."""
 
     @override
     def check_reports(self, reports: ArrayLike) -> Floats:
