@@ -68,9 +68,9 @@ class Estimate(ReadOnlyArrays):
     method : str
         Estimator and stopping rule.
     alphabet : Alphabet
-        What the probabilities are of. If the secrets' own alphabet (``tally.full_alphabet``) is
-        unbounded, this is a part of it outside which every maximum likelihood estimate is exactly
-        0; `gap` holds for the whole.
+        The secrets that the probabilities belong to. If the mechanism's own alphabet
+        (``tally.full_alphabet``) is unbounded, this is a part of it outside which every maximum
+        likelihood estimate is exactly 0; `gap` holds for the whole.
     tally : Tally, optional
         The reports it was computed from; standard errors and `identified` need it.
 
@@ -81,8 +81,8 @@ class Estimate(ReadOnlyArrays):
     >>> estimate = ik.ibu(tally)
     >>> estimate.gap <= 1e-6
     True
-    >>> mle = ik.mle(ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400]))
-    >>> round(mle["no"], 3)
+    >>> answers = ik.RandomizedResponse(["yes", "no"], epsilon=2.0).tally_counts([600, 400])
+    >>> round(ik.mle(answers)["no"], 3)
     0.369
     """
 
@@ -98,7 +98,7 @@ class Estimate(ReadOnlyArrays):
     # Labels and probabilities.
 
     def __getitem__(self, label: Any) -> float:
-        """The probability of one label; on a grid of one (row, column) pair."""
+        """Return the probability of one label; on a grid that of one (row, column) pair."""
         full = None if self.tally is None else self.tally.full_alphabet
         code = exports.code_of(label, self.alphabet, full)
         # Outside the part of an unbounded alphabet that is in use the probability is exactly 0.
@@ -115,14 +115,14 @@ class Estimate(ReadOnlyArrays):
         return np.array(self.distribution, dtype=dtype, copy=copy)
 
     def to_series(self) -> pd.Series[float]:
-        """The probabilities as a pandas Series, labels for an index.
+        """Return the probabilities as a pandas Series, labels for an index.
 
         On a grid the index has the levels row and col.
 
         Examples
         --------
         >>> import ibukit as ik
-        >>> tally = ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400])
+        >>> tally = ik.RandomizedResponse(["yes", "no"], epsilon=2.0).tally_counts([600, 400])
         >>> ik.mle(tally).to_series().round(3).to_dict()
         {'yes': 0.631, 'no': 0.369}
         """
@@ -133,7 +133,7 @@ class Estimate(ReadOnlyArrays):
         )
 
     def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
-        """A row for each label: its probability, its interval, whether it is identified.
+        """Return a row for each label: its probability, its interval, whether it is identified.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> tally = ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400])
+        >>> tally = ik.RandomizedResponse(["yes", "no"], epsilon=2.0).tally_counts([600, 400])
         >>> print(ik.mle(tally).to_frame(level=0.9).round(3))
                probability  lower  upper  identified
         label
@@ -173,7 +173,7 @@ class Estimate(ReadOnlyArrays):
     def to_geodataframe(
         self, level: float | None = None, method: str | None = None
     ) -> GeoDataFrame:
-        """A row for each cell of a grid, with its rectangle.
+        """Return a row for each cell of a grid, with its rectangle.
 
         Parameters
         ----------
@@ -198,7 +198,8 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> tally = ik.RandomizedResponse(ik.Grid(1, 2, cell_size=0.5), epsilon=2.0).tally_counts([600, 400])
+        >>> grid = ik.Grid(1, 2, cell_size=0.5)
+        >>> tally = ik.RandomizedResponse(grid, epsilon=2.0).tally_counts([600, 400])
         >>> list(ik.mle(tally).to_geodataframe(level=0.95))
         ['row', 'col', 'probability', 'lower', 'upper', 'identified', 'geometry']
         """
@@ -214,7 +215,7 @@ class Estimate(ReadOnlyArrays):
         return frame
 
     def to_json(self, level: float | None = None, method: str | None = None) -> str:
-        """One JSON object with the labels, the probabilities and all that is printed.
+        """Return one JSON object with the labels, the probabilities and all that is printed.
 
         Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
         number of reports (null without a tally), and dropped, how many were left out by reason.
@@ -239,8 +240,10 @@ class Estimate(ReadOnlyArrays):
         >>> import ibukit as ik, json
         >>> estimate = ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400]))
         >>> again = json.loads(estimate.to_json())
-        >>> again["labels"], again["status"], again["probabilities"] == estimate.distribution.tolist()
-        ([0, 1], 'CLOSED_FORM', True)
+        >>> again["labels"], again["status"]
+        ([0, 1], 'CLOSED_FORM')
+        >>> again["probabilities"] == estimate.distribution.tolist()
+        True
         """
         known = self._interval_columns(level, method)
         return exports.as_json(
@@ -284,7 +287,7 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> tally = ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400])
+        >>> tally = ik.RandomizedResponse(["yes", "no"], epsilon=2.0).tally_counts([600, 400])
         >>> [text.get_text() for text in ik.mle(tally).plot(level=0.95).get_yticklabels()]
         ['yes', 'no']
         """
@@ -295,7 +298,7 @@ class Estimate(ReadOnlyArrays):
         return draw(self.distribution, self.alphabet, self.method, ends, ax)
 
     def _interval_columns(self, level: float | None, method: str | None) -> dict[str, NDArray[Any]]:
-        """The columns that tables have besides the probabilities; none without a level."""
+        """Return the columns that tables have besides the probabilities; none without a level."""
         if level is None:
             return {}
         lower, upper = self._all_intervals(level, method)
@@ -353,7 +356,7 @@ class Estimate(ReadOnlyArrays):
         They are the square roots of the diagonal of the inverse observed information. The
         information is
         :math:`J_{xy} = \sum_{z} \mathrm{counts}_{z}\,M_{xz}\,M_{yz} / (\theta\,M)_{z}^{2}` on the
-        directions that keep the :math:`\sum 1`: the errors of an efficient estimator of an interior
+        directions that keep the sum at 1: the errors of an efficient estimator of an interior
         distribution. They ignore that probabilities are not negative, so where many are estimated
         as 0 they are too large; and they do not count the bias of stopping early. Where the reports
         seen do not determine a secret's probability at all, its standard error is inf.
@@ -361,14 +364,14 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         of : array_like of shape (k,) or (r, k), or mapping, optional
-            Weights of the :math:`\sum w \cdot \theta`: one question, or one in each row; truth
-            values are 0 and 1. A mapping has the weights of some labels. None: every probability,
-            computed once.
+            Weights of the sum :math:`w \cdot \theta`: of one functional, or of one in each row;
+            truth values are 0 and 1. A mapping has the weights of some labels. None: every
+            probability, computed once.
         target : {"distribution", "frequencies"}
             Errors as an estimate of the distribution that people come from, or of these people's
-            own frequencies F. The second are smaller: their square is w V w -
-            (:math:`\sum_{x} w_{x}^{2}\,\theta_x` - :math:`(w \cdot \theta)^{2}`) / n, because the
-            luck of who was asked is no error then.
+            own frequencies F. The second are smaller: their square is
+            :math:`w V w - (\sum_x w_x^2\,\theta_x - (w \cdot \theta)^2) / n`, because who was
+            asked, out of all people, is then not random.
 
         Returns
         -------
@@ -391,7 +394,8 @@ class Estimate(ReadOnlyArrays):
 
         References
         ----------
-        .. [louis] Louis, "Finding the observed information matrix when using the EM algorithm", JRSS B 44, 1982.
+        .. [louis] Louis, "Finding the observed information matrix when using the EM algorithm",
+           JRSS B 44, 1982.
 
         Examples
         --------
@@ -427,7 +431,8 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400])).covariance().round(6)
+        >>> estimate = ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400]))
+        >>> estimate.covariance().round(6)
         array([[ 0.000414, -0.000414],
                [-0.000414,  0.000414]])
         """
@@ -453,7 +458,8 @@ class Estimate(ReadOnlyArrays):
         tally = self._known_tally("whose frequencies are meant is said by the reports")
         if tally.efficiency is not None:
             raise ValueError(
-                "target must be 'distribution' where reports may be lost: nobody knows who sent none"
+                "target must be 'distribution' where reports may be lost: "
+                "nobody knows who sent none"
             )
         # The frequencies vary around theta with the covariance (diag(theta) - theta theta') / n,
         # which is no error of theirs. Where the mechanism hides nothing the difference is 0, and
@@ -537,26 +543,30 @@ class Estimate(ReadOnlyArrays):
     ) -> tuple[float | Floats, float | Floats]:
         r"""Intervals of the probabilities, or of weighted sums.
 
-        - ``"wald"``: w . theta -+ c standard errors, which cover with probability about `level` at distributions
-          without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void
-          where that happens.
-        - ``"profile"``: the range of w . theta over {theta : L(theta) >= max L - z^2 / 2}, z the normal quantile. Each
-          end has a bound by duality, and the range that is returned is proved to contain that of
-          the set. Covers with probability about `level` in the limit; where many probabilities are
-          0, with more, or under k-RR with less (.55 instead of .95 in the worst case that the
-          chapter *How sure can we be?* measures).
-        - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the ratios of `draws`
-          tallies simulated from the most likely distribution with the answer v. Covers with
-          probability about `level` at the boundary, too.
-        - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for any mechanism,
-          without conditions. `by` says how: "boxes", the range over all :math:`\theta` whose
-          reports are as probable as their Clopper-Pearson intervals say, for all questions at once;
-          "betting", bets against each end that are designed from a tenth of the reports, narrower
-          where reports are of many kinds; "split", "cross-fitted" and "averaged", likelihood ratios
-          of halves of the reports (universal inference), also where reports cannot be listed.
-        - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior Dirichlet(`alpha`).
-        - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this estimate or, with
-          kind="reports", drawn from the reports. Covers too rarely at the boundary.
+        - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
+          about `level` at distributions without zeros. Cut at what any distribution can have, 0 and
+          1 for a probability; void where that happens.
+        - ``"profile"``: the range of :math:`w \cdot \theta` over
+          :math:`\{\theta : L(\theta) \ge \max L - z^2 / 2\}`, z the normal quantile. Each end has
+          a bound by duality, and the range that is returned is proved to contain that of the set.
+          Covers with probability about `level` in the limit; where many probabilities are 0, with
+          more, or under k-RR with less (.55 instead of .95 in the worst case that the chapter *How
+          sure can we be?* measures).
+        - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
+          ratios of `draws` tallies simulated from the most likely distribution with the answer v.
+          Covers with probability about `level` at the boundary, too.
+        - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
+          any mechanism, without conditions. `by` says how: "boxes", the range over all
+          :math:`\theta` whose reports are as probable as their Clopper-Pearson intervals say, for
+          all questions at once; "betting", bets against each end that are designed from a tenth of
+          the reports, narrower where reports are of many kinds; "split", "cross-fitted" and
+          "averaged", likelihood ratios of halves of the reports (universal inference), also where
+          reports cannot be listed.
+        - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior
+          Dirichlet(`alpha`).
+        - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
+          estimate or, with kind="reports", drawn from the reports. Covers too rarely at the
+          boundary.
 
         All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
         "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
@@ -567,7 +577,7 @@ class Estimate(ReadOnlyArrays):
         level : float
             Strictly between 0 and 1.
         of : optional
-            Questions, as `standard_errors` takes them.
+            Weights of linear functionals, as `standard_errors` takes them.
         method : {"profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
         target : {"distribution", "frequencies"}
             What is to be covered, as `standard_errors` takes it. The frequencies by "wald",
@@ -575,8 +585,8 @@ class Estimate(ReadOnlyArrays):
         **options
             Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and
             share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged").
-            "credible": :math:`\alpha = 1.0`, seed=0. "bootstrap": draws=1000, seed=0,
-            kind="parametric", n_jobs=1.
+            "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0, kind="parametric",
+            n_jobs=1.
 
         Returns
         -------
@@ -592,18 +602,19 @@ class Estimate(ReadOnlyArrays):
 
         References
         ----------
-        .. [clopper] Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-           binomial", Biometrika 26, 1934.
-        .. [feldman] Feldman and Cousins, "Unified approach to the classical statistical analysis of small signals",
-           Phys. Rev. D 57, 1998 (calibrated).
+        .. [clopper] Clopper and Pearson, "The use of confidence or fiducial limits illustrated in
+           the case of the binomial", Biometrika 26, 1934.
+        .. [feldman] Feldman and Cousins, "Unified approach to the classical statistical analysis of
+           small signals", Phys. Rev. D 57, 1998 (calibrated).
         .. [universal] Wasserman, Ramdas and Balakrishnan, "Universal inference", PNAS 117, 2020.
-        .. [betting] Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", J. R. Statist.
-           Soc. B 86, 2024.
+        .. [betting] Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
+           betting", J. R. Statist. Soc. B 86, 2024.
 
         Examples
         --------
         >>> import ibukit as ik
-        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([100, 60, 40]))
+        >>> mechanism = ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0)
+        >>> estimate = ik.mle(mechanism.tally_counts([100, 60, 40]))
         >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
         (array([0.477, 0.195, 0.062]), array([0.68 , 0.381, 0.224]))
@@ -663,7 +674,8 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
+        >>> mechanism = ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0)
+        >>> estimate = ik.mle(mechanism.tally_counts([500, 300, 200]))
         >>> lower, upper = estimate.band(0.95)
         >>> lower.round(3), upper.round(3)
         (array([0.523, 0.235, 0.095]), array([0.634, 0.336, 0.184]))
@@ -673,14 +685,14 @@ class Estimate(ReadOnlyArrays):
         return self.interval(each, None, method, target, **options)
 
     def summary(self, level: float = 0.95, of: Any = None, method: str | None = None) -> Summary:
-        """A table to be read: estimate, interval, and in words what to be careful about.
+        """Return a table to be read: estimates, intervals, and warnings in words.
 
         Parameters
         ----------
         level : float
             Of the intervals, strictly between 0 and 1.
         of : optional
-            Questions, as `standard_errors` takes them; a row for each.
+            Weights of linear functionals, as `standard_errors` takes them; a row for each.
         method : str, optional
             As `to_frame` takes it.
 
@@ -697,9 +709,11 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> tally = ik.RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=2.0).tally_counts([430, 310, 160, 140, 75])
-        >>> print(ik.mle(tally).summary())
-        1,115 reports; mle, closed form by water-filling: k-RR, k = 5; intervals of level 0.95 by method "profile"
+        >>> mechanism = ik.RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=2.0)
+        >>> estimate = ik.mle(mechanism.tally_counts([430, 310, 160, 140, 75]))
+        >>> print(estimate.summary())  # doctest: +NORMALIZE_WHITESPACE
+        1,115 reports; mle, closed form by water-filling: k-RR, k = 5;
+        intervals of level 0.95 by method "profile"
                estimate   lower   upper
         label
         a        0.5158  0.4675  0.5648
@@ -751,7 +765,8 @@ class Estimate(ReadOnlyArrays):
         Examples
         --------
         >>> import tempfile, ibukit as ik
-        >>> estimate = ik.mle(ik.RandomizedResponse(["yes", "no"], epsilon=1.0).tally_counts([60, 40]))
+        >>> mechanism = ik.RandomizedResponse(["yes", "no"], epsilon=1.0)
+        >>> estimate = ik.mle(mechanism.tally_counts([60, 40]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     estimate.save(f"{folder}/answers")
         ...     ik.Estimate.load(f"{folder}/answers") == estimate
@@ -761,7 +776,7 @@ class Estimate(ReadOnlyArrays):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The estimate as `save` wrote it.
+        """Return the estimate as `save` wrote it.
 
         A file can only name classes of ibukit: nothing in it is executed.
 
@@ -821,7 +836,7 @@ class Estimate(ReadOnlyArrays):
 
 
 def _index_of(alphabet: Alphabet) -> pd.Index:
-    """The labels as an index called "label"; on a grid one of two levels, "row" and "col"."""
+    """Return the labels as an index "label"; on a grid as one of two levels, "row" and "col"."""
     # pandas takes a second to import.
     import pandas as pd
 

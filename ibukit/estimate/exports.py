@@ -1,4 +1,4 @@
-"""What goes out of the package with its labels: one label's place, plain JSON, a short HTML table."""
+"""An estimate in other formats: codes of labels, plain JSON, a short HTML table."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import name_of_alphabet
 from ibukit.errors import AlphabetMismatch
 
-# rows of an HTML table: all of them up to so many, beyond it the most probable
+# An HTML table has all rows up to the first number, beyond it the most probable, the second number.
 MAX_ROWS_SHOWN, TOP_ROWS = 20, 10
-# labels among which a misspelt one is looked for
-MAX_SPELT = 10_000
+# Number of labels up to which an error message looks for a similar one, which takes time.
+MAX_LABELS_COMPARED = 10_000
 
 
 def code_of(label: Any, alphabet: Alphabet, full: Alphabet | None = None) -> int | None:
-    """The code of one label; None where it is not in the alphabet, but in the unbounded one of which this is a part."""
-    found = _codes(alphabet, label)
-    if found is not None:
-        return int(found[0])
+    """Return the code of one label.
+
+    It is None for a label outside `alphabet` that the unbounded alphabet `full` has.
+    """
+    codes = _codes(alphabet, label)
+    if codes is not None:
+        return int(codes[0])
     if full is not None and _labels(full, label) is not None:
         return None
-    whole = alphabet if full is None else full
+    known = alphabet if full is None else full
     raise AlphabetMismatch(
-        f"label {label!r} is not in {name_of_alphabet(whole)}{_advice(label, alphabet)}"
+        f"label {label!r} is not in {name_of_alphabet(known)}{_suggestion(label, alphabet)}"
     )
 
 
@@ -49,12 +52,12 @@ def _labels(full: Alphabet, label: Any) -> Any:
         return None
 
 
-def _advice(label: Any, alphabet: Alphabet) -> str:
+def _suggestion(label: Any, alphabet: Alphabet) -> str:
     if isinstance(label, (list, np.ndarray, slice)):
         raise AlphabetMismatch(
             f"label must be a single label, got {label!r}; for several: estimate.to_series()"
         )
-    if len(alphabet) > MAX_SPELT:
+    if len(alphabet) > MAX_LABELS_COMPARED:
         return ""
     known = [text_of(each) for each in alphabet.values]
     close = get_close_matches(str(label), known, n=1) if isinstance(label, str) else []
@@ -62,23 +65,23 @@ def _advice(label: Any, alphabet: Alphabet) -> str:
 
 
 def plain_labels(alphabet: Alphabet) -> list[Any]:
-    """The labels as JSON knows them: numbers as Python's, dates as text, infinite ones as "inf" and "-inf"."""
+    """Return the labels as JSON values: dates as text, infinite numbers as "inf" and "-inf"."""
     labels = alphabet.values.astype(str) if alphabet.values.dtype.kind in "mM" else alphabet.values
     return [finite(label) for label in labels.tolist()]
 
 
 def finite(value: Any) -> Any:
-    """The value itself, which JSON can hold; "inf" and "-inf", which `float` reads, where it is infinite."""
+    """Return the value, or "inf" and "-inf", which `float` reads but JSON has not."""
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def as_json(**fields: Any) -> str:
-    """One JSON object; what JSON does not know, such as a date, as its text."""
+    """Return one JSON object; values that JSON has not, such as dates, as their text."""
     return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def as_html(title: str, alphabet: Alphabet, distribution: Floats) -> str:
-    """A table of labels and probabilities under a title: all, or the most probable and what the others have."""
+    """Return an HTML table of the labels and their probabilities, cut if there are many."""
     shown = np.arange(len(alphabet))
     if len(alphabet) > MAX_ROWS_SHOWN:
         shown = np.argsort(-distribution, kind="stable")[:TOP_ROWS]
@@ -94,7 +97,7 @@ def as_html(title: str, alphabet: Alphabet, distribution: Floats) -> str:
 
 
 def text_of(label: Any) -> str:
-    """A label as people read it; a cell of a grid as its row and column."""
+    """Return a label as people read it; a cell of a grid as its row and column."""
     return (
         f"({', '.join(map(str, label))})" if isinstance(label, (tuple, np.ndarray)) else str(label)
     )

@@ -31,16 +31,16 @@ DIGITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What `Estimate.summary` returns.
+    """Table and warnings, returned by `Estimate.summary`.
 
     Attributes
     ----------
     head : str
-        How many reports, which estimator, which intervals.
+        Number of reports, estimator, level and method of the intervals.
     table : DataFrame
         Columns estimate, lower and upper; a row for each label or question.
     warnings : tuple of str
-        What to be careful about, in words; empty where there is nothing.
+        Sentences about what to be careful with; often none.
 
     Examples
     --------
@@ -65,7 +65,8 @@ class Summary:
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
-        return f"<p>{escape(self.head)}</p>{self.table.to_html(float_format='{:.4g}'.format)}<ul>{notes}</ul>"
+        table = self.table.to_html(float_format="{:.4g}".format)
+        return f"<p>{escape(self.head)}</p>{table}<ul>{notes}</ul>"
 
 
 def summarise(

@@ -51,7 +51,8 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
 
     References
     ----------
-    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983 (the gradient function).
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983 (the
+       gradient function).
 
     Examples
     --------

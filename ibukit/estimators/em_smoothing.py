@@ -56,8 +56,8 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
 
     References
     ----------
-    .. [sw] Li, Wang, Lopuhaa-Zwakenberg, Skoric and Li, "Estimating numerical distributions under local differential
-       privacy", SIGMOD 2020, Algorithm 1.
+    .. [sw] Li, Wang, Lopuhaa-Zwakenberg, Skoric and Li, "Estimating numerical distributions under
+       local differential privacy", SIGMOD 2020, Algorithm 1.
 
     Examples
     --------

@@ -35,11 +35,14 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
         What is done with v:
 
         - "none": nothing, which is raw INV;
-        - "normalize" or "norm-mul": INV-N, negative entries set to 0 and the rest divided by its sum;
-        - "project" or "norm-sub": INV-P, which subtracts a number from all entries and sets to 0 what is negative then;
+        - "normalize" or "norm-mul": INV-N, negative entries set to 0 and the rest divided by its
+          sum;
+        - "project" or "norm-sub": INV-P, which subtracts a number from all entries and sets to 0
+          what is negative then;
         - "base-pos": negative entries set to 0, and no more;
         - "norm": the same number added to all entries, so that they sum to 1;
-        - "norm-cut": the largest entries until they sum to 1, the last of them as well, divided by their sum.
+        - "norm-cut": the largest entries until they sum to 1, the last of them as well, divided by
+          their sum.
 
     Returns
     -------
@@ -59,11 +62,12 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
 
     References
     ----------
-    .. [kairouz] Kairouz, Bonawitz and Ramage, "Discrete distribution estimation under local privacy", ICML 2016.
+    .. [kairouz] Kairouz, Bonawitz and Ramage, "Discrete distribution estimation under local
+       privacy", ICML 2016.
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.
-    .. [postprocessing] Wang et al., "Locally differentially private frequency estimation with consistency", NDSS 2020
-       (the names Base-Pos, Norm, Norm-Mul, Norm-Sub, Norm-Cut; its programs treat the last entry of
-       Norm-Cut in two ways, of which this is one).
+    .. [postprocessing] Wang et al., "Locally differentially private frequency estimation with
+       consistency", NDSS 2020 (the names Base-Pos, Norm, Norm-Mul, Norm-Sub, Norm-Cut; its programs
+       treat the last entry of Norm-Cut in two ways, of which this is one).
 
     Examples
     --------

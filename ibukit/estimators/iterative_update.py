@@ -89,12 +89,13 @@ def ibu(
 
     References
     ----------
-    .. [agrawal] Agrawal and Aggarwal, "On the design and quantification of privacy preserving data mining
-       algorithms", PODS 2001.
+    .. [agrawal] Agrawal and Aggarwal, "On the design and quantification of privacy preserving data
+       mining algorithms", PODS 2001.
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, Algorithm 1.
-    .. [walker] Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49, 2011.
-    .. [daarem] Henderson and Varadhan, "Damped Anderson acceleration with restarts and monotonicity control for
-       accelerating EM and EM-like algorithms", J. Comput. Graph. Stat. 28, 2019.
+    .. [walker] Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer.
+       Anal. 49, 2011.
+    .. [daarem] Henderson and Varadhan, "Damped Anderson acceleration with restarts and monotonicity
+       control for accelerating EM and EM-like algorithms", J. Comput. Graph. Stat. 28, 2019.
 
     Examples
     --------

@@ -35,11 +35,13 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
         - "closed-form": reports of one k-RR mechanism, O(k);
         - "line": of one geometric mechanism on a line, O(k) a step;
         - "plane": of one planar mechanism on a large grid, by Fourier transforms;
-        - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many reports of other
-          kinds, alone or pooled with any;
-        - "pooled": k-RR, geometric and dense channels, with normal equations that use their structure;
+        - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many
+          reports of other kinds, alone or pooled with any;
+        - "pooled": k-RR, geometric and dense channels, with normal equations that use their
+          structure;
         - "dense": any, as a matrix;
-        - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few secrets have mass;
+        - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few
+          secrets have mass;
         - "ibu": any, through ``forward`` and ``adjoint``: accelerated `ibu` until the gap is met.
     strict : bool
         Raise where `tol` is missed. False returns the best estimate found, with the gap that it has
@@ -60,19 +62,21 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
 
     Notes
     -----
-    All but the closed form and `ibu` follow the central path of a primal-dual interior point that keeps both linear
-    maps of the optimality conditions exact, and differ in how they solve for its steps; at the end they put exact
-    zeros where the maximiser has no mass. A matrix of at most 32 secrets is first given to non-negative least squares
-    [wang]_, which is quicker where the maximiser is the only one, and so is one whose rows change little from each
-    secret to the next, at a `tol` of at most 1e-6. Above that "dense" has zeros where the certificate allows them.
+    All but the closed form and `ibu` follow the central path of a primal-dual interior point that
+    keeps both linear maps of the optimality conditions exact, and differ in how they solve for its
+    steps; at the end they put exact zeros where the maximiser has no mass. A matrix of at most 32
+    secrets is first given to non-negative least squares [wang]_, which is quicker where the
+    maximiser is the only one, and so is one whose rows change little from each secret to the next,
+    at a `tol` of at most 1e-6. Above that "dense" has zeros where the certificate allows them.
     "auto" goes on to the next solver that applies where one misses `tol`.
 
     References
     ----------
-    .. [mehrotra] Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992.
+    .. [mehrotra] Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J.
+       Optim. 2, 1992.
     .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983.
-    .. [wang] Wang, "On fast computation of the non-parametric maximum likelihood estimate of a mixing distribution",
-       J. R. Statist. Soc. B 69, 2007 (active sets).
+    .. [wang] Wang, "On fast computation of the non-parametric maximum likelihood estimate of a
+       mixing distribution", J. R. Statist. Soc. B 69, 2007 (active sets).
 
     Examples
     --------

@@ -93,7 +93,8 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     every MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only,
     whose rows are independent: it is always unique, even where L is not strictly concave.
 
-    .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1 <= 0.
+    .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1
+       <= 0.
 
     References
     ----------

@@ -120,9 +120,11 @@ def smooth(
 
     References
     ----------
-    .. [good] Good and Gaskins, "Nonparametric roughness penalties for probability densities", Biometrika 58, 1971.
-    .. [silverman] Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation problems, with
-       particular reference to stereology and emission tomography", J. R. Statist. Soc. B 52, 1990.
+    .. [good] Good and Gaskins, "Nonparametric roughness penalties for probability densities",
+       Biometrika 58, 1971.
+    .. [silverman] Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect
+       estimation problems, with particular reference to stereology and emission tomography", J. R.
+       Statist. Soc. B 52, 1990.
     .. [efron] Efron, "Empirical Bayes deconvolution estimates", Biometrika 103, 2016.
 
     Examples
@@ -227,7 +229,8 @@ def choose_penalty(tally: Tally) -> float:
     References
     ----------
     .. [mackay] MacKay, "Bayesian interpolation", Neural Computation 4, 1992 (the evidence).
-    .. [good] Good and Gaskins, "Nonparametric roughness penalties for probability densities", Biometrika 58, 1971.
+    .. [good] Good and Gaskins, "Nonparametric roughness penalties for probability densities",
+       Biometrika 58, 1971.
 
     Examples
     --------

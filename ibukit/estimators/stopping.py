@@ -231,15 +231,17 @@ class Discrepancy:
 
     Notes
     -----
-    Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as soon as the gap proves
-    it of the degrees of freedom at the fit in hand. The model need not be wrong: chance makes the deviance of the truth
-    itself larger than its mean nearly half of the time, and the MLE's is lower only by as much noise as it fits.
+    Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as
+    soon as the gap proves it of the degrees of freedom at the fit in hand. The model need not be
+    wrong: chance makes the deviance of the truth itself larger than its mean nearly half of the
+    time, and the MLE's is lower only by as much noise as it fits.
 
     References
     ----------
-    .. [morozov] Morozov's discrepancy principle, for counts: Bardsley and Goldes, Inverse Problems 25, 2009.
-    .. [williams] Williams, "Improved likelihood ratio tests for complete contingency tables", Biometrika 63, 1976 (the
-       mean deviance where counts are small).
+    .. [morozov] Morozov's discrepancy principle, for counts: Bardsley and Goldes, Inverse Problems
+       25, 2009.
+    .. [williams] Williams, "Improved likelihood ratio tests for complete contingency tables",
+       Biometrika 63, 1976 (the mean deviance where counts are small).
 
     Examples
     --------

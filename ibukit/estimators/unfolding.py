@@ -211,8 +211,8 @@ def unfold(
     References
     ----------
     .. [cowan] Cowan, "Statistical Data Analysis", chapter 11, Oxford 1998.
-    .. [dagostini] D'Agostini, "A multidimensional unfolding method based on Bayes' theorem", Nucl. Instrum. Meth. A
-       362, 1995.
+    .. [dagostini] D'Agostini, "A multidimensional unfolding method based on Bayes' theorem", Nucl.
+       Instrum. Meth. A 362, 1995.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Intervals that hold at every number of reports: bets against each end, fixed before the reports they are laid on.
+"""Intervals that hold at every number of reports, by betting against each end.
 
 A bet pays lam_z > 0 on report z and is fixed before the reports. The product of lam_z / (theta M
 lam) over the reports has mean 1, so it exceeds 1 / alpha with probability at most alpha (Markov).
@@ -30,7 +30,7 @@ import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.intervals.finite_reports import codes_of, counted, possible
+from ibukit.intervals.finite_reports import all_possible_reports, codes_of, counts_of_all_reports
 from ibukit.intervals.profile import ProfileWithWitness
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import seeded
@@ -39,33 +39,38 @@ from ibukit.intervals.tilted_likelihood import likelihood_of
 from ibukit.solvers import Problem
 from ibukit.tally.tally import Tally
 
-# share of the reports from which the bets on the others are designed
-PILOT = 0.1
-# how rarely a right mechanism makes reports that are refused
-REFUSED = 1e-6
-# corners of a convex function of one variable that are looked at; mostly a few
+# Share of the reports from which the bets on the others are designed.
+PILOT_SHARE = 0.1
+# Probability with which a tally of the right mechanism is refused as not fitting it.
+FALSE_ALARM_PROBABILITY = 1e-6
+# Corners of a convex, piecewise linear function of one variable that are visited. Beyond it the
+# least value so far is returned, which is a valid bound.
 MAX_CORNERS = 200
-# how far the minimum may be below what was found, of the range of the answers
-CORNERS_MEET = 1e-12
+# The minimum is found when it can be this much lower at most, for weights from 0 to 1.
+CORNER_TOLERANCE = 1e-12
 
-# a share of the reports, and how their gains weigh on each secret
-Weighed = tuple[float, Floats]
+# A share s of the reports, and a vector h over the secrets: the two sides of a constraint.
+WeightedGains = tuple[float, Floats]
 
 
 class Bet(NamedTuple):
-    """The payments of a part of the reports, against one end."""
+    """Payments on a part of the reports against one end."""
 
     gained: float
-    """sum_i log lam_{z_i}."""
+    """sum_i log lam_{z_i}, over the reports of this part."""
     gains: tuple[Floats, ...]
-    """M lam of each mechanism, shape (k,)."""
+    """g = M lam of each mechanism, shape (k,)."""
 
 
 class Bets:
-    """Payments on the reports of a tally, designed from a guess, with the strength of `drop` nats per report."""
+    """Payments on the reports of a tally, designed from a guess of the distribution.
+
+    They are those of a profile region whose floor is `drop` nats per report below its maximum, if
+    the reports were as expected under the guess.
+    """
 
     def __init__(self, tally: Tally, theta: Floats, drop: float):
-        self._possible = possible(tally)
+        self._possible = all_possible_reports(tally)
         channel = self._possible.operator
         self.n, self.shares = tally.n, [part.n / tally.n for part in tally.parts]
         self._before = channel.forward(theta)
@@ -74,7 +79,7 @@ class Bets:
             tally.parts, self._possible.parts, self._possible.split(self._before), strict=True
         ):
             probabilities.append(p * np.exp(every.log_scale))
-            seen.append(counted(part)[codes_of(every)])
+            seen.append(counts_of_all_reports(part)[codes_of(every)])
         self._probabilities, self._seen = probabilities, np.concatenate(seen)
         expected = np.concatenate([s * p for s, p in zip(self.shares, probabilities, strict=True)])
         likelihood = likelihood_of(Problem(channel, expected))
@@ -82,7 +87,10 @@ class Bets:
         self._region = ProfileWithWitness(likelihood, min(best, likelihood.best.fit) - drop)
 
     def against(self, w: Floats) -> Bet:
-        """Against answers above the end expected, of weights from 0 to 1; none is placed where that is the largest."""
+        """Return a bet against values of w . theta above the expected end, weights from 0 to 1.
+
+        If the expected end is 1 there is nothing above it, and no bet is placed.
+        """
         point = self._region.end(w).witness
         if point is None:
             return Bet(0.0, (np.ones(len(w)),) * len(self.shares))
@@ -91,11 +99,15 @@ class Bets:
             part.channel.adjoint(p / own)
             for (part, own), p in zip(self._possible.split(after), self._probabilities, strict=True)
         ]
+        # lam_z is the ratio of the probabilities of z under the guess and under the end.
         return Bet(float(self._seen @ np.log(self._before / after)), tuple(gains))
 
 
 class Betting:
-    """What the bets leave of the simplex, or of the people's own frequencies; for each end a region of its own."""
+    """The distributions, or people's frequencies, against which the bets gain little.
+
+    Each end has bets, and so a region, of its own.
+    """
 
     def __init__(self, request: IntervalRequest, seed: int, share: float):
         tally = request.checked_tally()
@@ -103,23 +115,25 @@ class Betting:
         self.n = tally.n
         self._price = math.log(2 / (1 - request.level))
         self._frequencies = request.target == "frequencies"
-        # the pilot bets, too, by what can be said before any report is seen
+        # The pilot's reports bet as well, with payments that were fixed before any report was seen.
         self._bets = [
             Bets(reports, theta, self._price / self.n)
             for reports, theta in ((pilot, np.full(tally.k, 1 / tally.k)), (main, guess(pilot)))
         ]
-        # of all the bets against a right mechanism (union bound)
-        self._to_refuse = (
-            max(math.log(2 * len(request.functionals) / REFUSED) - self._price, 0.0) / self.n
-        )
+        # Nats per report beyond which the gain refutes the mechanism: by the union bound over both
+        # ends of all functionals, with the stated probability of a false alarm.
+        all_bets = math.log(2 * len(request.functionals) / FALSE_ALARM_PROBABILITY)
+        self._to_refuse = max(all_bets - self._price, 0.0) / self.n
 
     def highest(self, w: Floats) -> float:
-        """The upper end by weak duality."""
+        """Return the upper end by weak duality."""
         least, most = float(w.min()), float(w.max())
         unit = (w - least) / (most - least)
         return least + (most - least) * min(self._end(unit), 1.0)
 
     def _end(self, w: Floats) -> float:
+        # The constraint for the end: sum_b s_b log(theta . g_b) >= gained / n, or the same with
+        # F_b . log g_b for the people's frequencies.
         gained, weighed = -self._price, []
         for bets in self._bets:
             bet = bets.against(w)
@@ -129,6 +143,7 @@ class Betting:
                 for share, g in zip(bets.shares, bet.gains, strict=True)
             ]
         logarithms = [(share, np.log(g)) for share, g in weighed]
+        # Jensen: sum_b s_b log(theta . g_b) <= log(theta . sum_b s_b g_b), a half-space.
         together = np.sum([share * g for share, g in weighed], axis=0)
         most = (
             sum(share * h.max() for share, h in logarithms)
@@ -137,25 +152,26 @@ class Betting:
         )
         if gained / self.n > most + self._to_refuse:
             raise ValueError(
-                "tally does not fit its mechanism: no distribution makes the reports as probable as they should be; "
-                "is it the mechanism that made them?"
+                "tally does not fit its mechanism: no distribution makes the reports as probable "
+                "as they should be; is it the mechanism that made them?"
             )
-        # where there is no member, that which is nearest
+        # If no distribution is left, the constraint is loosened until one is.
         mean = min(gained / self.n, most)
         if self._frequencies:
             return least_upper(w, [(share, h - mean) for share, h in logarithms])
         return least_upper(w, [(1.0, together - math.exp(mean))])
 
 
-def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
-    """The largest sum_b s_b w . F_b over distributions F_b with sum_b s_b h_b . F_b >= 0, from above.
+def least_upper(w: Floats, weighed: Sequence[WeightedGains]) -> float:
+    """Bound sum_b s_b w . F_b from above, over distributions F_b with sum_b s_b h_b . F_b >= 0.
 
-    That is the least of the heights sum_b s_b max_x (w_x + mu h_bx), mu >= 0, each of which is a
-    bound. They are convex in mu and made of straight lines: the next mu is where the last lines on
-    either side of the least meet.
+    By duality the maximum is the least of sum_b s_b max_x (w_x + mu h_bx) over mu >= 0, and each
+    mu gives a bound. The function is convex and piecewise linear in mu. The next mu is where the
+    lines through the last points on either side of the minimum meet.
     """
 
     def line(mu: float) -> tuple[float, float]:
+        """Return intercept and slope of the linear piece at mu; at inf, of the last piece."""
         height = slope = 0.0
         for s, h in weighed:
             x = np.lexsort((h, w + mu * h))[-1] if math.isfinite(mu) else np.lexsort((w, h))[-1]
@@ -169,9 +185,9 @@ def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
             break
         mu = (right - left) / (falls - rises)
         height, slope = line(mu)
-        found = height + mu * slope
-        least = min(least, found)
-        if found <= left + mu * falls + CORNERS_MEET:
+        value = height + mu * slope
+        least = min(least, value)
+        if value <= left + mu * falls + CORNER_TOLERANCE:
             break
         if slope < 0:
             left, falls = height, slope
@@ -180,11 +196,10 @@ def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
     return float(least)
 
 
-def betting(request: IntervalRequest, seed: int = 0, share: float = PILOT) -> Ends:
-    """The ends that the bets leave; each is wrong with probability at most (1 - level) / 2."""
+def betting(request: IntervalRequest, seed: int = 0, share: float = PILOT_SHARE) -> Ends:
+    """Return the ends by betting; each is wrong with probability at most (1 - level) / 2."""
     lower, upper = ends(
         Betting(request, seed, arguments.fraction("share", share, "()")), request.functionals
     )
-    return np.minimum(lower, upper), np.maximum(
-        lower, upper
-    )  # they cross only where one of them is wrong
+    # They can cross only if one of them is wrong.
+    return np.minimum(lower, upper), np.maximum(lower, upper)

@@ -16,16 +16,16 @@ from ibukit.intervals.resampling import seeded
 def credible(
     request: IntervalRequest, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000
 ) -> Ends:
-    """Equal-tailed intervals of the posterior of w . P, or of w . F.
+    """Return equal-tailed intervals of the posterior of w . P, or of w . F.
 
-    Under the prior Dirichlet(alpha). The probability that the answer is inside is `level` by the
-    posterior. How often that is so at a given truth is another question, which the prior decides
-    where reports are few: a probability of 0 or 1 is in none of these intervals of the
-    distribution. Single probabilities, and sums that weigh all secrets but one alike, are exact
-    where `posterior` is. Other sums, and all where the exact posterior would take too many terms,
-    have the quantiles of Gibbs draws. Of these at least 400 are effective, so that the probability
-    beyond an end is off by sqrt(tail (1 - tail) / 400) at most, as a standard error: by .008 of
-    .025 at level .95. `monte_carlo_errors` says how far off each end is, and so does `Estimate.summary`.
+    The prior is Dirichlet(alpha), under which w . P is inside with posterior probability `level`.
+    The coverage at a given truth is another question, which the prior decides if reports are few: a
+    probability of 0 or 1 is in none of these intervals of the distribution. Single probabilities,
+    and sums that weigh all secrets but one alike, are exact where `posterior` is. Other sums, and
+    all where the exact posterior would take too many terms, have the quantiles of Gibbs draws. Of
+    these at least 400 are effective, so that the probability beyond an end is off by sqrt(tail (1 -
+    tail) / 400) at most, as a standard error: by .008 of .025 at level .95. `monte_carlo_errors`
+    says how far off each end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
@@ -53,24 +53,28 @@ def credible(
 def monte_carlo_errors(
     request: IntervalRequest, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000
 ) -> Ends:
-    """Monte-Carlo standard errors of the ends that `credible` finds with the same arguments; 0 where they are exact."""
+    """Return Monte-Carlo standard errors of the ends of `credible` with the same arguments.
+
+    They are 0 for exact ends.
+    """
     return _of_posteriors(request, Posterior.interval_errors, alpha, seed, max_sweeps)
 
 
 def _of_posteriors(
     request: IntervalRequest,
-    what: Callable[..., Ends],
+    method_of_posterior: Callable[..., Ends],
     alpha: ArrayLike,
     seed: int,
     max_sweeps: int,
 ) -> Ends:
-    """The exact posterior says it of single secrets where it can, draws of the rest."""
+    """Apply a method of `Posterior`: to the exact one for single secrets, to draws for the rest."""
     tally, functionals, rng = request.checked_tally(), request.functionals, seeded(seed)
+    # The exact posterior has quantiles of single probabilities alone, not of sums of several.
     exact = functionals.of_one_secret()[0] >= 0
-    found = np.empty((2, len(functionals)))
+    ends = np.empty((2, len(functionals)))
     if exact.any():
         try:
-            found[:, exact] = what(
+            ends[:, exact] = method_of_posterior(
                 posterior(tally, alpha, request.target),
                 request.level,
                 functionals.part(exact).weights,
@@ -87,5 +91,7 @@ def _of_posteriors(
             max_sweeps=max_sweeps,
             strict=True,
         )
-        found[:, ~exact] = what(drawn, request.level, functionals.part(~exact).weights)
-    return found[0], found[1]
+        ends[:, ~exact] = method_of_posterior(
+            drawn, request.level, functionals.part(~exact).weights
+        )
+    return ends[0], ends[1]

@@ -1,4 +1,4 @@
-"""Tallies whose possible reports can be listed, and the channel on all that are possible."""
+"""Tallies whose possible reports can be listed, and the channel on all possible reports."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ from ibukit.errors import TooLarge
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.tally.tally import Tally, TallyPart
 
-# numbers in the matrix of a programme
-MAX_BOXED = 2**22
+# Entries of the matrix of a linear programme, 32 MB of doubles; a larger one is refused with
+# TooLarge, because its solution would take too long.
+MAX_PROGRAMME_ENTRIES = 2**22
 
 
-def finite(mechanism: Any) -> FiniteMechanism:
-    """The mechanism itself; ValueError if its reports cannot be listed, TooLarge if they are too many."""
+def require_finite(mechanism: Any) -> FiniteMechanism:
+    """Return the mechanism; ValueError if its reports cannot be listed, TooLarge if too many."""
     if not isinstance(mechanism, FiniteMechanism):
         raise ValueError(
-            f"guaranteed intervals need reports that can be listed, which those of {type(mechanism).__name__} "
-            'cannot: take method="profile", or by="split"'
+            "guaranteed intervals need reports that can be listed, which those of "
+            f'{type(mechanism).__name__} cannot: take method="profile", or by="split"'
         )
-    if mechanism.k * mechanism.m > MAX_BOXED:
+    if mechanism.k * mechanism.m > MAX_PROGRAMME_ENTRIES:
         raise TooLarge(
-            f"guaranteed intervals would list {readable(mechanism.m)} reports of {readable(mechanism.k)} "
-            f'secrets, and at most {MAX_BOXED} probabilities are accepted: take method="profile", or by="split"'
+            f"guaranteed intervals would list {readable(mechanism.m)} reports of "
+            f"{readable(mechanism.k)} secrets, and at most {MAX_PROGRAMME_ENTRIES} probabilities "
+            'are accepted: take method="profile", or by="split"'
         )
     return mechanism
 
 
 def codes_of(part: TallyPart) -> Ints:
-    """The place of each report of a part among all reports, in the order of the matrix's columns, shape (s,)."""
-    mechanism, reports = finite(part.mechanism), part.reports
+    """Return the column of the mechanism's matrix that belongs to each report, shape (s,)."""
+    mechanism, reports = require_finite(part.mechanism), part.reports
     if reports.ndim == 1:
         return np.asarray(reports, dtype=np.int64)
-    # rows of bits: the tally of all of them, each as often as its place says, from 1 on
+    # Reports are rows of bits. Their columns are read off a tally that counts each possible report
+    # as often as the number of its column, from 1 on.
     (every,) = mechanism.tally_counts(np.arange(1, mechanism.m + 1)).parts
-    place = {
+    column = {
         row.tobytes(): code
         for row, code in zip(every.reports, (every.counts - 1).tolist(), strict=True)
     }
-    return np.array([place[row.tobytes()] for row in reports], dtype=np.int64)
+    return np.array([column[row.tobytes()] for row in reports], dtype=np.int64)
 
 
-def counted(part: TallyPart) -> Ints:
-    """How often each of all reports was seen, shape (m,)."""
-    return np.bincount(codes_of(part), part.counts, minlength=finite(part.mechanism).m)
+def counts_of_all_reports(part: TallyPart) -> Ints:
+    """Return how often each possible report was seen, shape (m,), mostly zeros."""
+    return np.bincount(codes_of(part), part.counts, minlength=require_finite(part.mechanism).m)
 
 
-def possible(tally: Tally) -> Tally:
-    """Each mechanism with all reports that some secret can produce, once each, for the channel on them."""
+def all_possible_reports(tally: Tally) -> Tally:
+    """Return a tally with each possible report of each mechanism once; its channel is the point."""
     parts: list[TallyPart] = []
     for part in tally.parts:
-        mechanism = finite(part.mechanism)
-        there = mechanism.matrix().any(axis=0) | (counted(part) > 0)
-        parts += mechanism.tally_counts(there.astype(np.int64)).parts
+        mechanism = require_finite(part.mechanism)
+        # Columns of zeros, which no secret produces, are left out.
+        possible = mechanism.matrix().any(axis=0) | (counts_of_all_reports(part) > 0)
+        parts += mechanism.tally_counts(possible.astype(np.int64)).parts
     return Tally(tuple(parts))

@@ -1,8 +1,8 @@
 """The profile likelihood: all distributions whose likelihood is not much below the largest.
 
 The upper end of w . theta over {theta : f(theta) >= floor}, f(theta) = sum_z q_z log (theta M)_z,
-is the answer of the most likely distribution that leans towards w (`likelihood`) by as much as the
-floor allows.
+is attained by a maximiser of f(theta) + t w . theta: a tilted maximiser (`tilted_likelihood`). The
+search is for the tilt at which f has fallen to the floor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# of the range of the answers: how far a certified end may be outside of one that is attained
+# The search stops when a proved end is within this of an attained one, for weights from 0 to 1.
 ENDS_MEET = 1e-9
+# Tilts tried for one end. Beyond it the bound proved so far is returned, which may be further out
+# than needed.
 MAX_TILTS = 80
-# where the search begins: far below what most functionals need, and far above rounding
+# The first tilt rho: far below that of most ends, and far above rounding.
 FIRST_TILT = 1e-3
+# Halvings of the segment between a member and a distribution outside: double precision.
+MAX_HALVINGS = 50
 
 
 class Profile:
@@ -34,24 +38,29 @@ class Profile:
 
     @classmethod
     def of(cls, tally: Tally, level: float) -> Profile:
-        """N (max f - f) at most z^2 / 2, z the normal quantile: chi-squared with one degree of freedom."""
+        """Return {theta : 2 n (max f - f) <= z^2}, z the normal quantile of the level.
+
+        By Wilks' theorem the left side, at the best theta with the true w . theta, is about
+        chi-squared with one degree of freedom.
+        """
         likelihood = likelihood_of_tally(tally)
         return cls(likelihood, likelihood.best.fit - normal_quantile(level) ** 2 / 2 / tally.n)
 
     def highest(self, w: Floats) -> float:
-        """The upper end, from outside."""
+        """Return the upper end, from outside."""
         least, most = float(w.min()), float(w.max())
         return least + (most - least) * self.bracket((w - least) / (most - least))[1]
 
     def bracket(self, w: Floats) -> tuple[float, float]:
-        """An answer that is attained and one that is not exceeded, of weights from 0 to 1."""
+        """Return a value that is attained and one that is not exceeded, for weights from 0 to 1."""
         best = self.likelihood.best
         if (w[best.theta > 0] == 1).all():
             return 1.0, 1.0
         best = best._replace(answer=float(w @ best.theta))
         attained, bound = best.answer, 1.0
-        # a bold way first, and a sure one where it does not lead to the end
-        for path in (sqp.steps(self.likelihood, w, self.floor), self._along(w)):
+        # Sequential quadratic programming takes few steps but may fail; the search along the tilts
+        # then goes on, and always ends.
+        for path in (sqp.steps(self.likelihood, w, self.floor), self._along_tilts(w)):
             inside, outside = best, None
             for point in path:
                 bound = min(bound, self.bound(w, point))
@@ -61,35 +70,39 @@ class Profile:
                     return 1.0, 1.0
                 elif point.answer > inside.answer:
                     inside = point
-                attained = max(
-                    attained, inside.answer if outside is None else self._between(inside, outside)
-                )
+                reached = inside.answer if outside is None else self._between(inside, outside)
+                attained = max(attained, reached)
                 if bound - attained <= ENDS_MEET:
                     return attained, bound
         return attained, bound
 
     def bound(self, w: Floats, point: Tilted) -> float:
-        """No distribution with f >= floor has a larger answer, whatever the point is.
+        """Return an upper bound on w . theta over the region, whatever the point is.
 
         By Jensen log sum_z (theta M)_z lam_z >= sum_z q_z log((theta M)_z lam_z / q_z). So with lam
-        = q / (point M) every such theta has theta . g >= exp(floor - f(point)) =: b, and w . theta
-        <= max_x w_x + (g_x - b) / t, t > 0.
+        = q / (point M) every theta with f >= floor has theta . g >= exp(floor - f(point)) =: b, and
+        therefore w . theta <= max_x w_x + (g_x - b) / t for every t > 0. At the end itself, with
+        its own t, this is an equality.
         """
         if not (point.slope > 0 and math.isfinite(point.fit)):
             return 1.0
         return float((w + (point.ratios - math.exp(self.floor - point.fit)) / point.slope).max())
 
     def _between(self, inside: Tilted, outside: Tilted) -> float:
-        """The answer of nearly the last member on the way to a distribution beyond."""
+        """Return w . theta where the segment from a member to a distribution outside leaves."""
         low, high = 0.0, 1.0
-        for _ in range(50):
+        for _ in range(MAX_HALVINGS):
             middle = (low + high) / 2
             is_in = self.likelihood.fit_of(inside.p + middle * (outside.p - inside.p)) >= self.floor
             low, high = (middle, high) if is_in else (low, middle)
         return (1 - low) * inside.answer + low * outside.answer
 
-    def _along(self, w: Floats) -> Iterator[Tilted]:
-        """The root of the fall of f, which is about proportional to rho, by Illinois' rule once it is between two."""
+    def _along_tilts(self, w: Floats) -> Iterator[Tilted]:
+        """Yield tilted maximisers on the way to the one with f = floor.
+
+        The root of the fall of f, whose square root is about proportional to rho, is bracketed and
+        then found by the Illinois rule: regula falsi that halves the value at an end which stays.
+        """
         face = self._on_face(w)
         if face is not None and face.fit >= self.floor:
             yield face
@@ -112,7 +125,7 @@ class Profile:
                 return
 
     def _on_face(self, w: Floats) -> Tilted | None:
-        """The most likely of the distributions with the largest answer; None where some report rules them out."""
+        """Return the most likely distribution with w . theta = 1; None if a report excludes all."""
         theta = self.likelihood.on_face(w == 1)
         return None if theta is None else self.likelihood.at(theta, w, 0.0)
 
@@ -122,7 +135,7 @@ class End(NamedTuple):
 
     bound: float
     witness: Tilted | None
-    """The point with the tightest bound; None if the largest possible answer is not excluded."""
+    """The point with the tightest bound; None if the largest possible value is not excluded."""
 
 
 class ProfileWithWitness(Profile):
@@ -148,16 +161,21 @@ class ProfileWithWitness(Profile):
 
 
 def next_tilt(low: float, below: float, high: float, above: float, wanted: float) -> float:
-    """Where to look for the root of what is -wanted at 0 and rises, between a lean too small and one too large."""
+    """Return the tilt to try next for the root of a rising function with the value -wanted at 0.
+
+    It is between `low`, with the value `below` < 0, and `high`, with `above` > 0; `above` is inf
+    while no tilt was too large.
+    """
     if math.isfinite(above):
         return low + (high - low) * below / (below - above)
-    # nothing beyond yet: in proportion, a little more, and never more than halfway to the end
+    # Extrapolate in proportion and 5 % beyond, to have the root between two tilts, but never more
+    # than halfway to the largest tilt.
     grown = 1.05 * low * wanted / max(wanted + below, 1e-12 * wanted)
     return min(grown, (low + high) / 2)
 
 
 def profile(request: IntervalRequest) -> Ends:
-    """The ends of the profile likelihood."""
+    """Return the ends of the profile likelihood."""
     request.refuse_frequencies("profile")
     request.refuse_if_too_slow("profile")
     return ends(Profile.of(request.checked_tally(), request.level), request.functionals)

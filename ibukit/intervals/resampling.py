@@ -1,4 +1,4 @@
-"""The bootstrap: how an estimate varies from one draw of the reports to the next."""
+"""The bootstrap, and draws of tallies that the other interval methods share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ibukit.solvers import Problem, maximise, maximise_near
 from ibukit.tally.tally import Tally, make_tally_part, pool
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
-# a number of draws may be whole but for rounding, as 1 / (1 - 0.95) is
-BEYOND_ROUNDING = 1e-6
+# Slack in numbers of draws that are whole except for rounding, as 1 / (1 - 0.95) is.
+ROUNDING_TOLERANCE = 1e-6
 
 
 def bootstrap(
@@ -30,34 +30,34 @@ def bootstrap(
     kind: str = "parametric",
     n_jobs: int = 1,
 ) -> Ends:
-    """Quantiles of the answers of the maximum likelihood estimates of drawn tallies.
+    """Return quantiles of w . theta over the maximum likelihood estimates of drawn tallies.
 
     With target "distribution" the percentile interval: the quantiles of w . theta* at (1 -+ level)
     / 2. With target "frequencies" the basic interval: the secrets are held fixed, each part's n
-    theta rounded to whole people, and the quantiles of the errors w . theta* - w . F are taken off
-    the answer of the maximum likelihood estimate.
+    theta rounded to whole people, and the quantiles of the errors w . theta* - w . F are subtracted
+    from w . theta of the maximum likelihood estimate.
 
     It fails where the truth is at the boundary of the simplex. The estimate is inside, so are the
     estimates of what is drawn from it, and they leave the truth out: k-RR with k = 5, epsilon = 1
     and n = 300, everybody with one secret, the interval of its probability at level 0.95 covers 1
-    with probability about 0.6. Nor does it see directions that the reports leave open, as each
-    tally has one estimate. `calibrated`, "profile" and "guaranteed" see both.
+    with probability about 0.6. Nor does it see directions that the reports leave undetermined, as
+    each tally has one estimate. "calibrated", "profile" and "guaranteed" see both.
 
-    Each draw's estimate is certified as `mle` certifies; of a dense channel with few secrets it is
-    sought first where this estimate has mass, three times faster. Other solvers gain nothing from a
-    start that is near.
+    Each draw's estimate is certified as `mle` certifies; on a dense channel with few secrets it is
+    sought first on the support of this estimate, which is three times faster. Other solvers gain
+    nothing from a warm start.
 
     Parameters
     ----------
     request : IntervalRequest
     draws : int
-        Tallies to be drawn; at least so many that the largest answer may be the upper end.
+        Number of tallies; enough for the largest value to be the upper end.
     seed : int
         Not negative.
     kind : {"parametric", "reports"}
         "parametric": people are drawn from the estimate's distribution, and their reports from each
         part's mechanism. "reports": each part's reports are drawn from those it has, with
-        replacement; not of the frequencies.
+        replacement; not for the target "frequencies".
     n_jobs : int
         Processes that make the estimates, -1 for one on each core. The interval does not depend on
         it.
@@ -70,7 +70,7 @@ def bootstrap(
         raise ValueError(f"kind must be 'parametric' or 'reports', got {kind!r}")
     if request.target == "frequencies" and kind != "parametric":
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")
-    draws, rng = fewest_draws(draws, (1 + request.level) / 2), seeded(seed)
+    draws, rng = enough_draws(draws, (1 + request.level) / 2), seeded(seed)
     tally, functionals = request.checked_tally(), request.functionals
     theta = request.theta
     people = (
@@ -84,7 +84,8 @@ def bootstrap(
             return reports_of(tally, people, rng)
         return simulated(tally, theta, rng) if kind == "parametric" else resampled(tally, rng)
 
-    tallies = (drawn() for _ in range(draws))  # one after the other, whoever takes them
+    # A generator draws the tallies in one order, whichever process takes them.
+    tallies = (drawn() for _ in range(draws))
     with one_thread():
         results = _estimates(tallies, theta, n_jobs)
         answers = np.array(
@@ -95,6 +96,7 @@ def bootstrap(
         )
         if people is None:
             return _between(answers, request.level)
+        # The basic interval: errors of the draws, mirrored at the estimate.
         low, high = _between(
             answers - functionals.values(np.sum(people, axis=0) / tally.n), request.level
         )
@@ -105,49 +107,50 @@ def bootstrap(
 def _estimates(tallies: Iterator[Tally], theta: Floats, n_jobs: int) -> Iterable[Floats]:
     if arguments.processes("n_jobs", n_jobs) == 1:
         return (_estimate(tally, theta) for tally in tallies)
-    from joblib import Parallel, delayed, parallel_config  # takes a while to load
+    # joblib takes a while to load.
+    from joblib import Parallel, delayed, parallel_config
 
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        found: Iterable[Floats] = Parallel(return_as="generator")(
+        estimates: Iterable[Floats] = Parallel(return_as="generator")(
             delayed(_estimate)(tally, theta) for tally in tallies
         )
-        return found
+        return estimates
 
 
 def _estimate(tally: Tally, theta: Floats) -> Floats:
     return maximise_near(Problem(tally.operator, tally.counts, tally.n), theta)
 
 
-def fewest_draws(draws: int, share: float) -> int:
-    """A number of draws of which one is the quantile of `share`; ValueError if there are too few for that."""
-    return arguments.whole("draws", draws, math.ceil(1 / (1 - share) - BEYOND_ROUNDING) - 1)
+def enough_draws(draws: int, share: float) -> int:
+    """Return `draws`; ValueError if no order statistic of that many is the quantile of `share`."""
+    return arguments.whole("draws", draws, math.ceil(1 / (1 - share) - ROUNDING_TOLERANCE) - 1)
 
 
 def rank_of(draws: int, share: float) -> int:
-    """Which of the sorted draws another one exceeds with probability at most 1 - share, from 1 on."""
-    return min(math.ceil(share * (draws + 1) - BEYOND_ROUNDING), draws)
+    """Return the rank, from 1, of a draw that another exceeds with probability <= 1 - share."""
+    return min(math.ceil(share * (draws + 1) - ROUNDING_TOLERANCE), draws)
 
 
 def _between(answers: Floats, level: float) -> Ends:
-    """The draws, one in each row, that leave the same number on both sides."""
+    """Return the order statistics of each column that leave equally many draws on both sides."""
     ordered = np.sort(answers, axis=0)
     rank = rank_of(len(ordered), (1 + level) / 2)
     return ordered[len(ordered) - rank], ordered[rank - 1]
 
 
 def seeded(seed: int) -> Generator:
-    """The generator of a seed."""
+    """Return the generator of a seed."""
     return np.random.Generator(np.random.PCG64(arguments.whole("seed", seed, 0)))
 
 
 def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
-    """As many people anew through each mechanism, their secrets drawn from theta."""
+    """Draw a tally: as many people through each mechanism, their secrets drawn from theta."""
     theta = quantize(theta)
     return reports_of(tally, [rng.multinomial(part.n, theta) for part in tally.parts], rng)
 
 
 def reports_of(tally: Tally, people: list[Ints], rng: Generator) -> Tally:
-    """Reports of these people, numbers for each secret, one array for each part."""
+    """Draw a tally of given people: for each part the number of people with each secret."""
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
     return pool(
         [
@@ -158,7 +161,7 @@ def reports_of(tally: Tally, people: list[Ints], rng: Generator) -> Tally:
 
 
 def resampled(tally: Tally, rng: Generator) -> Tally:
-    """As many reports of each part, drawn from its own with replacement."""
+    """Draw a tally: as many reports of each part, from its own with replacement."""
     return Tally(
         tuple(
             make_tally_part(
@@ -170,7 +173,7 @@ def resampled(tally: Tally, rng: Generator) -> Tally:
 
 
 def whole_people(theta: Floats, n: int) -> Ints:
-    """About n theta, whole numbers that sum to n: rounded down, and one more where most was lost."""
+    """Round n theta to whole numbers that sum to n: down, and up where most would be lost."""
     wanted = n * quantize(theta)
     people = np.floor(wanted).astype(np.int64)
     people[np.argsort(people - wanted, kind="stable")[: n - people.sum()]] += 1

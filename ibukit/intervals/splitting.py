@@ -1,4 +1,4 @@
-"""A random part of the reports to look at, so that the others can be judged by what it shows."""
+"""Random splits of the reports: an estimate from one part, judged by the other."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.solvers import Problem, best_found
 from ibukit.tally.tally import Tally, TallyPart
 
-# reports from which numpy draws no hypergeometric numbers
-MAX_DRAWN = 10**9
-# nats per report: any estimate is a valid guess
-GUESS_WITHIN = 1e-9
+# Number of reports from which numpy refuses to draw hypergeometric numbers.
+MAX_HYPERGEOMETRIC = 10**9
+# Nats per report of the pilot's estimate. Any estimate keeps the guarantee; a better one only
+# shortens intervals.
+PILOT_TOLERANCE = 1e-9
 
 
 def split(tally: Tally, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """How often each seen report is in a random `share` of all, and in the rest; each has at least one report."""
+    """Return the counts of a random `share` of the reports and of the rest, each at least one."""
     if tally.n < 2:
         raise ValueError(f"tally must have at least 2 reports to be split in two, got {tally.n}")
-    if tally.n < MAX_DRAWN:
+    if tally.n < MAX_HYPERGEOMETRIC:
         wanted = min(max(round(share * tally.n), 1), tally.n - 1)
         chosen = rng.multivariate_hypergeometric(tally.counts, wanted)
     else:
-        chosen = rng.binomial(
-            tally.counts, share
-        )  # each report by itself, which is as good a split
+        # Each report goes to the first part independently, which is as valid a split.
+        chosen = rng.binomial(tally.counts, share)
     return chosen, tally.counts - chosen
 
 
 def tally_of(tally: Tally, counts: Ints) -> Tally:
-    """The tally of some of the reports, counts of shape (s,) with at least one above 0."""
+    """Return the tally of some of the reports: counts of shape (s,), at least one above 0."""
     parts = []
     starts = np.cumsum([len(part.counts) for part in tally.parts])[:-1]
     for part, own in zip(tally.parts, np.split(counts, starts), strict=True):
@@ -40,9 +40,11 @@ def tally_of(tally: Tally, counts: Ints) -> Tally:
 
 
 def guess(tally: Tally) -> Floats:
-    """The estimate from a part of the reports, with as much of the uniform distribution as one more person is.
+    """Return the estimate from a part of the reports, mixed with one person's uniform secret.
 
-    So every report has a probability, and the likelihood of the part falls by at most one nat.
+    The mixture gives every report a probability, and lowers the likelihood of the part by at most
+    one nat.
     """
-    theta = best_found(Problem(tally.operator, tally.counts, tally.n), GUESS_WITHIN).theta
-    return np.asarray((tally.n * theta + 1 / tally.k) / (tally.n + 1))
+    problem = Problem(tally.operator, tally.counts, tally.n)
+    theta = best_found(problem, PILOT_TOLERANCE).theta
+    return (tally.n * theta + 1 / tally.k) / (tally.n + 1)

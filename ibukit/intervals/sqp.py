@@ -1,14 +1,15 @@
-"""The end of a region of likely distributions by sequential quadratic programming on the few secrets that have mass.
+"""Ends of a region of likely distributions by sequential quadratic programming, on few secrets.
 
-At theta, with g and J the slope and minus the curvature of f, a distribution y has about
+At theta, with g and J the gradient and minus the Hessian of f, a distribution y has about
 
     f(y) ~ f - 3/2 + 2 g . y - 1/2 y J y
 
-(theta J theta = g . theta = 1). The largest w . y with that at least the floor has on its support J
-y = 2 g + t w - m, t from the floor and m from sum y = 1: three right-hand sides of one Cholesky
-factor. Which secrets have mass is found by exchanging all at once that are wrong. Mostly three such
-steps reach the end from the maximum. Nothing here is relied on: each point is judged by what it
-attains and by the bound that its weights prove.
+(because theta J theta = g . theta = 1). The largest w . y for which this is at least the floor has
+on its support J y = 2 g + t w - m, with the multipliers t of the floor and m of sum y = 1: three
+right-hand sides of one Cholesky factor. The support is found by an active-set method that exchanges
+all secrets at once that violate the optimality conditions. Mostly three such steps reach the end
+from the maximum. Nothing here is relied on: each point is judged by the value that it attains and
+by the bound that it proves.
 """
 
 from __future__ import annotations
@@ -28,25 +29,35 @@ from ibukit.intervals.tilted_likelihood import Likelihood, Tilted
 
 Mask = NDArray[np.bool_]
 
-MAX_QUADRATICS, MAX_EXCHANGES, PATIENCE = 25, 15, 3
-# secrets that may enter at a time: few are wrong about the next step, and each makes the system
-# larger
-MAX_ENTERING, NEXT_TO_ENTER = 20, 3
-# a slack that is less below 0 is rounding
-NEXT_TO_NOTHING = 1e-12
+# Quadratic models solved for one end, and exchanges of the support in one of them. Where they are
+# not enough, `Profile` goes on along the tilts.
+MAX_QUADRATICS, MAX_EXCHANGES = 25, 15
+# Exchanges of many secrets in a row that may fail to lessen the number of violations. After them
+# one secret is exchanged at a time, which cannot cycle.
+PATIENCE = 3
+# Secrets that may enter the support in one step, by the gradient, and if the floor leaves room, by
+# the tilt at which they would enter. Few are wrong about the next step, and each enlarges the
+# system that is factorised.
+MAX_ENTERING, MAX_ENTERING_BY_TILT = 20, 3
+# A slack above minus this is rounding error.
+SLACK_TOLERANCE = 1e-12
 
 
 def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
-    """Points on the way to the largest w . theta over {f >= floor}, of weights from 0 to 1; ends where one fails."""
+    """Yield points on the way to the largest w . theta over {f >= floor}, weights from 0 to 1.
+
+    The iteration ends where a step fails, and at once if the channel is not dense.
+    """
     if likelihood.rows is None:
         return
     point = likelihood.best
-    entering = _next(w, point)
+    entering = _next_to_enter(w, point)
     for _ in range(MAX_QUADRATICS):
         on = point.theta > 0
+        # The model is solved on the secrets that have mass or may gain some.
         some = np.flatnonzero(on | entering)
         curvature = lower_gram(likelihood.rows[some], likelihood.q / point.p**2)
-        best = _on_some(curvature, point.ratios[some], w[some], on[some], point.fit - floor)
+        best = _solve_model(curvature, point.ratios[some], w[some], on[some], point.fit - floor)
         if best is None:
             return
         theta = np.zeros(len(w))
@@ -56,31 +67,39 @@ def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
         if not math.isfinite(point.fit):
             return
         yield point
+        # Optimality of the whole problem: g_x + t w_x <= 1 + t w . theta. A negative slack means
+        # that the secret should gain mass.
         slack = 1 + best.t * (point.answer - w) - point.ratios
         entering = np.zeros(len(w), dtype=bool)
         entering[np.argsort(slack, kind="stable")[:MAX_ENTERING]] = True
         entering &= slack < 0
         if best.t == 0:
-            entering |= _next(w, point)
+            entering |= _next_to_enter(w, point)
 
 
-def _next(w: Floats, point: Tilted) -> Mask:
-    """Those that a growing tilt makes enter first."""
+def _next_to_enter(w: Floats, point: Tilted) -> Mask:
+    """Mark the secrets that enter the support first as the tilt t grows from here."""
     answer = float(w @ point.theta)
     more = np.flatnonzero(w > answer)
     entering = np.zeros(len(w), dtype=bool)
     tilts = np.maximum(1 - point.ratios[more], 0) / (w[more] - answer)
-    entering[more[np.argsort(tilts, kind="stable")[:NEXT_TO_ENTER]]] = True
+    entering[more[np.argsort(tilts, kind="stable")[:MAX_ENTERING_BY_TILT]]] = True
     return entering
 
 
 class _Quadratic(NamedTuple):
+    """Maximiser of a quadratic model, and its multiplier of the floor."""
+
     y: Floats
     t: float
 
 
-def _on_some(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> _Quadratic | None:
-    """The largest w . y of the quadratic model on some secrets, `room` below its value here; None where that fails."""
+def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> _Quadratic | None:
+    """Maximise w . y in the quadratic model on some secrets, or return None if that fails.
+
+    `lower` is the lower triangle of J, `on` marks the secrets that begin in the support, and `room`
+    is how far the model may fall from its value here.
+    """
     fewest, patience = len(g) + 1, PATIENCE
     full = np.tril(lower) + np.tril(lower, -1).T
     for _ in range(MAX_EXCHANGES):
@@ -94,30 +113,33 @@ def _on_some(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> _Qua
         of_g, of_w, of_one = solve_triangular(
             factor, half, lower=True, trans="T", check_finite=False
         ).T
-        # y = middle + t direction with sums 1 and 0
+        # y = middle + t direction, where middle sums to 1 and direction to 0: m is chosen so.
         m, m_slope = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()
         middle, direction = of_g - m * of_one, of_w - m_slope * of_one
+        # The room that is left at t = 0, which t uses up: left = t^2 direction . w / 2.
         left = room - 1.5 + float(2 * here_g @ middle - (middle @ (2 * here_g) - m) / 2)
         curvature = float(direction @ here_w)
         t = math.sqrt(2 * left / curvature) if left > 0 and curvature > 0 else 0.0
         y = np.zeros(len(g))
         y[inside] = middle + t * direction
         slack = m + t * m_slope - (2 * g - full @ y + t * w)
-        wrong = np.where(on, y < 0, slack < -NEXT_TO_NOTHING)
+        wrong = np.where(on, y < 0, slack < -SLACK_TOLERANCE)
         most = here_w.max()
         if left >= 0 and here_w.min() == 1:
-            wrong &= w == 1  # the largest answer there is, with room to spare: no others are wanted
+            # w . y = 1 is the largest possible value, with room to spare: other secrets stay out.
+            wrong &= w == 1
         number = int(wrong.sum())
         if number == 0:
             others = np.flatnonzero(~on & (w > most))
             if t > 0 or left <= 0 or not len(others):
                 return _Quadratic(y, t)
-            # all that have mass answer alike, and there is room: one that answers more comes in
+            # All secrets with mass have the same weight, and there is room: one with a larger
+            # weight comes in.
             on = on.copy()
             on[others[np.argmin(slack[others] / (w[others] - most))]] = True
             continue
         patience = PATIENCE if number < fewest else patience - 1
         fewest = min(number, fewest)
-        # one at a time, the last of them, cannot go round in a circle
+        # Exchanging one at a time, always the last, cannot cycle.
         on = on ^ (wrong if patience >= 0 else np.arange(len(g)) == np.flatnonzero(wrong)[-1])
     return None

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 import ibukit as ik
-from ibukit.intervals.calibrated import RATIO_WITHIN, Calibrated, constrained
+from ibukit.intervals.calibrated import RATIO_TOLERANCE, Calibrated, constrained
 from ibukit.intervals.tilted_likelihood import likelihood_of
 from ibukit.solvers.problem import Problem
 
@@ -59,7 +59,7 @@ def test_constrained_fits_are_those_of_a_grid(seed):
         assert found.theta.min() >= 0
         if np.isfinite(ratio):
             # the grid is no finer than it is, and misses the largest fit by some of a large ratio
-            assert found.ratio == pytest.approx(ratio, abs=RATIO_WITHIN + 1e-3, rel=1e-4)
+            assert found.ratio == pytest.approx(ratio, abs=RATIO_TOLERANCE + 1e-3, rel=1e-4)
         else:
             assert found.ratio > 1e3
 
@@ -72,7 +72,7 @@ def test_what_reports_leave_open_has_no_ratio():
     for v in (0.0, 0.3 * share, 0.9 * share, share):
         found = constrained(likelihood(merged), 100, np.array([0.0, 1.0, 0.0]), v)
         assert found.theta[1] == pytest.approx(v, abs=1e-9)
-        assert found.ratio <= RATIO_WITHIN
+        assert found.ratio <= RATIO_TOLERANCE
     lower, upper = ik.mle(merged).interval(0.9, of=[0, 1, 0], method="calibrated", draws=19)
     assert lower == 0
     assert upper > share
@@ -100,7 +100,7 @@ def is_quantile(threshold, ratios, chances, level, draws):
     """Whether the simulated quantile is near enough to the exact one, whose law has atoms."""
     margin = SIGMAS * np.sqrt(level * (1 - level) / draws)
     below, up_to = (
-        chances[ratios <= threshold + side * 2 * RATIO_WITHIN].sum() for side in (-1, 1)
+        chances[ratios <= threshold + side * 2 * RATIO_TOLERANCE].sum() for side in (-1, 1)
     )
     return below <= level + margin and up_to >= level - margin
 

@@ -11,7 +11,7 @@ from scipy.stats import beta, chi2
 import ibukit as ik
 from ibukit.intervals import sqp, tilted_likelihood
 from ibukit.intervals.clopper_pearson import ClopperPearsonRegion
-from ibukit.intervals.finite_reports import counted
+from ibukit.intervals.finite_reports import counts_of_all_reports
 from ibukit.intervals.profile import ENDS_MEET, Profile
 
 LEVEL = 0.9
@@ -157,7 +157,7 @@ def test_quadratic_models_are_mostly_enough(monkeypatch):
         taken.append(w)
         yield from ()
 
-    monkeypatch.setattr(region, "_along", along)
+    monkeypatch.setattr(region, "_along_tilts", along)
     for x in range(0, 280, 10):
         unit = np.eye(1, 280, x)[0]
         region.highest(unit)
@@ -253,7 +253,9 @@ def test_boxes_are_what_a_linear_programme_says(seed):
 def test_rows_of_bits_are_listed_as_the_matrix_lists_them(mechanism, by):
     rng = np.random.default_rng(2)
     tally = mechanism.simulate(rng.multinomial(500, rng.dirichlet(np.ones(mechanism.k))), rng)
-    listed = ik.MatrixMechanism(mechanism.matrix()).tally_counts(counted(tally.parts[0]))
+    listed = ik.MatrixMechanism(mechanism.matrix()).tally_counts(
+        counts_of_all_reports(tally.parts[0])
+    )
     assert listed.n == tally.n
     assert ik.mle(listed).distribution == pytest.approx(ik.mle(tally).distribution, abs=1e-5)
     found, expected = (

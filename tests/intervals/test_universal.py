@@ -89,7 +89,7 @@ def test_weights_that_are_not_chosen_are_seen(monkeypatch):
     tally, w = instance(3, 3)
     region = Universal(tally, LEVEL, both_ways(tally, 5))
     chosen = region.highest(w)
-    monkeypatch.setattr(universal, "MAX_CHOICES", 1)
+    monkeypatch.setattr(universal, "MAX_WEIGHT_CHOICES", 1)
     assert region.highest(w) > chosen + 0.005
 
 
