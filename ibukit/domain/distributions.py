@@ -255,8 +255,9 @@ def project_to_simplex(v: ArrayLike) -> Floats:
 
     References
     ----------
-    .. [wang2013projection] W. Wang and M. A. Carreira-Perpinan, "Projection onto the probability simplex: an
-       efficient algorithm with a simple proof, and an application", arXiv:1309.1541, 2013.
+    .. [wang2013projection] W. Wang and M. A. Carreira-Perpinan, "Projection onto the probability
+       simplex: an efficient algorithm with a simple proof, and an application", arXiv:1309.1541,
+       2013.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a mechanism gives away: by its matrix, and by reports that were drawn."""
+"""Privacy of a mechanism: measures of its matrix, and audits of the reports it draws."""
 
 from ibukit.privacy.auditing import Audit as Audit
 from ibukit.privacy.auditing import audit as audit

@@ -1,4 +1,4 @@
-"""What a sampler gives away at least, by its reports: a bound that needs no word of how it works."""
+"""Audit a sampler: a lower bound of its epsilon from drawn reports alone."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import codes_of
 from ibukit.errors import TooLarge
 
-# pairs of secrets, times different reports: some seconds
+# Largest number of ordered pairs of secrets times different reports; comparing these takes seconds.
 MAX_COUNTS = 2**27
-# reports that are drawn and kept: more do not fit in memory
+# Largest number of reports, all of which are in memory at a time.
 MAX_AUDITED = 10**9
 
 
 class OverAlphabet(Protocol):
-    """Anything over an alphabet of secrets whose level is for all pairs, or per unit of distance."""
+    """Anything over an alphabet of secrets, with epsilon for all pairs or per unit of distance."""
 
     metric: bool
 
@@ -36,28 +36,28 @@ class OverAlphabet(Protocol):
 
 @dataclass(frozen=True)
 class Audit:
-    """What `audit` found.
+    """Result of `audit`.
 
     Attributes
     ----------
     epsilon : float
-        The sampler's level is at least this, in nats (per unit of distance where the mechanism is
-        metric), unless chance played a trick of probability 1 - `confidence`. It is 0 where nothing
-        was found.
+        Lower bound of the sampler's epsilon, in nats (per unit of distance if the mechanism is
+        metric). It is wrong with probability at most 1 - `confidence`, and 0 if nothing was found.
     confidence : float
     secrets : tuple
-        Labels of the two secrets that were told apart best.
+        Labels of the two secrets that are distinguished best.
     seen : tuple of int
-        How many of the reports of each fell into the event that was chosen.
+        Number of reports of each of them in the chosen event.
     n : int
-        How many reports of each there were, in the half that was not used to choose the event.
+        Number of reports of each, in the half that was not used to choose the event.
 
     Examples
     --------
-    Who reports the secret is told apart by all reports, and none speaks against it:
+    If the report is the secret itself, every report distinguishes the two secrets:
 
     >>> import ibukit as ik
-    >>> found = ik.privacy.audit(ik.RandomizedResponse(2, epsilon=1.0), lambda secrets: secrets, n=400)
+    >>> mechanism = ik.RandomizedResponse(2, epsilon=1.0)
+    >>> found = ik.privacy.audit(mechanism, lambda secrets: secrets, n=400)
     >>> found.seen, found.n
     ((100, 0), 100)
     """
@@ -70,7 +70,7 @@ class Audit:
 
 
 class _Event(NamedTuple):
-    """A set of reports that is likelier under the first of two secrets."""
+    """A set of reports that is more probable under the first of two secrets."""
 
     score: float
     secrets: tuple[int, int]
@@ -79,7 +79,10 @@ class _Event(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """How often two secrets made each report, in the reports that rank, choose and judge, each of shape (2, s)."""
+    """Counts of each report under two secrets, shape (2, s), in the three parts of the reports.
+
+    One part ranks the reports, one chooses the event, and one judges it.
+    """
 
     secrets: tuple[int, int]
     ranking: Ints
@@ -95,32 +98,32 @@ def audit(
     confidence: float = 0.99,
     secrets: ArrayLike | None = None,
 ) -> Audit:
-    r"""Bound the level of a sampler from below by what it reports.
+    r"""Bound the epsilon of a sampler from below by drawn reports.
 
-    Of two secrets x, y and a set E of reports, a sampler of level epsilon has
+    For any secrets x, y and set E of reports, a sampler with parameter epsilon has
     :math:`P(E\mid x)\le e^{\varepsilon}P(E\mid y)`. One half of `n` reports chooses x, y and E: a
-    quarter ranks the reports by how much likelier one secret makes them than the other, the next
+    quarter ranks the reports by the ratio of their probabilities under the two secrets, the next
     quarter chooses how many of the ranks to take. On the other half the two probabilities are
-    bounded after Clopper and Pearson, each with half of what `confidence` leaves, and the logarithm
-    of the quotient of the bounds (over the distance of x and y where the level is per unit of
-    distance) is a bound of epsilon. It proves a leak where it is above the level that is claimed.
-    It never proves that there is none: what a sampler does once in 10^9 reports is not seen in
-    10^7.
+    bounded after Clopper and Pearson, each with error probability (1 - `confidence`) / 2. The
+    logarithm of the quotient of the bounds is a bound of epsilon; if epsilon is per unit of
+    distance, it is divided by the distance of x and y. A bound above the claimed epsilon proves a
+    leak. No bound proves that there is none: an event of probability 10^-9 is not seen in 10^7
+    reports.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Its alphabet, and whether its level is per unit of distance, are used.
+        Its alphabet is used, and its attribute `metric`: whether epsilon is per unit of distance.
     release : callable
-        From labels of secrets, any number of them, to as many reports: ``mechanism.release``, or
-        whatever is audited.
+        The audited function, such as ``mechanism.release``: from labels of secrets, any number of
+        them, to as many reports.
     n : int
         Reports in total, the same number of each secret and at least 4.
     confidence : float
         Probability with which the bound holds at least, above 0 and below 1.
     secrets : sequence, optional
-        Labels of the secrets to tell apart, two at least; all by default, which takes time if they
-        are many.
+        Labels of the secrets to distinguish, two at least; all by default, which takes long if
+        there are many.
 
     Returns
     -------
@@ -136,10 +139,10 @@ def audit(
 
     References
     ----------
-    .. [clopper1934] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case
-       of the binomial", Biometrika 26, 1934.
-    .. [jagielski2020] M. Jagielski, J. Ullman and A. Oprea, "Auditing differentially private machine learning",
-       NeurIPS 2020.
+    .. [clopper1934] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits
+       illustrated in the case of the binomial", Biometrika 26, 1934.
+    .. [jagielski2020] M. Jagielski, J. Ullman and A. Oprea, "Auditing differentially private
+       machine learning", NeurIPS 2020.
 
     Examples
     --------
@@ -149,7 +152,7 @@ def audit(
     >>> 0.5 < found.epsilon <= mechanism.release_epsilon
     True
 
-    One that does nothing is caught:
+    A sampler that adds no noise is detected:
 
     >>> ik.privacy.audit(mechanism, lambda secrets: secrets, n=6000).epsilon > 3
     True
@@ -192,7 +195,7 @@ def _secrets(alphabet: Alphabet, secrets: ArrayLike | None) -> tuple[Ints, NDArr
 
 
 def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> NDArray[Any]:
-    """Reports by secret, shape (secrets, each) or (secrets, each, width)."""
+    """Draw reports by secret, shape (secrets, each) or (secrets, each, width)."""
     try:
         reports = np.asarray(release(np.repeat(labels, each, axis=0)))
     except TypeError as error:
@@ -202,17 +205,16 @@ def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> 
     if reports.ndim == 0 or len(reports) != each * len(labels):
         raise ValueError(
             f"release must return one report for each of {each * len(labels)} secrets, got an "
-            "array of shape "
-            f"{reports.shape}"
+            f"array of shape {reports.shape}"
         )
-    return np.asarray(reports.reshape(len(labels), each, *reports.shape[1:]))
+    return reports.reshape(len(labels), each, *reports.shape[1:])
 
 
 def _pairs(parts: Sequence[NDArray[Any]], codes: Ints) -> Iterator[_Pair]:
-    """All pairs of secrets, with how often each of their reports was seen: as a whole, and of pairs each number alone.
+    """Yield all pairs of secrets with the counts of their reports.
 
-    Of rows of bits, one for each secret, the bits of the two secrets are what is looked at: all 2^k
-    rows are too many.
+    Reports that are pairs of numbers are counted as a whole, and each number alone. Of rows with a
+    bit for each secret only the bits of the two secrets are used, because 2^k rows are too many.
     """
     reports = parts[0]
     width = reports.shape[2] if reports.ndim == 3 else 1
@@ -235,7 +237,7 @@ def _two_bits(rows: NDArray[Any], x: int, y: int) -> Ints:
 
 
 def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
-    """How often each secret made each report, shape (secrets, s) in each part."""
+    """Return the counts of each report under each secret, shape (secrets, s), for each part."""
     k = len(parts[0])
     together = np.concatenate(parts, axis=1)
     rows = together.reshape(together.shape[0] * together.shape[1], *together.shape[2:])
@@ -244,8 +246,8 @@ def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
     if k * (k - 1) * s > MAX_COUNTS:
         raise TooLarge(
             f"{k * (k - 1) // 2} pairs of secrets with {s} different reports are too many to "
-            "compare (the product may "
-            f"be at most {MAX_COUNTS // 2}); name some of the secrets: audit(..., secrets=...)"
+            f"compare (the product may be at most {MAX_COUNTS // 2}); name some of the secrets: "
+            "audit(..., secrets=...)"
         )
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]
     return [
@@ -255,7 +257,8 @@ def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
 
 
 def _numbered(columns: NDArray[Any]) -> Ints:
-    """Numbers 0, 1, ... of different reports: column by column, which is faster than rows at once."""
+    """Return the numbers 0, 1, ... of different reports."""
+    # Combining column by column is faster than np.unique on whole rows.
     which: Ints = np.zeros(columns.shape[-1], dtype=np.int64)
     for column in columns.reshape(-1, columns.shape[-1]):
         _, here = np.unique(column, return_inverse=True)
@@ -264,7 +267,9 @@ def _numbered(columns: NDArray[Any]) -> Ints:
 
 
 def _best_event(pair: _Pair, order: list[int], distance: float, confidence: float) -> _Event:
-    """Of the sets of the likeliest reports the one whose bound promises most, by normal approximation."""
+    """Return the set of top-ranked reports whose predicted bound of epsilon is largest."""
+    # Sets of the r top-ranked reports are compared by the lower confidence bound of the log ratio
+    # of their probabilities, in normal approximation; 1/2 is added to each count against zeros.
     first, second = pair.ranking[order]
     ranked = np.argsort((second + 0.5) / (first + 0.5), kind="stable")
     hits, misses = np.cumsum(pair.choosing[order][:, ranked], axis=1) + 0.5
@@ -277,8 +282,10 @@ def _best_event(pair: _Pair, order: list[int], distance: float, confidence: floa
 
 
 def _bound(event: _Event, n: int, confidence: float) -> float:
+    """Return the lower bound of epsilon from the judging part of the reports."""
     hits, misses = event.seen
     error = (1 - confidence) / 2
-    low = float(betaincinv(hits, n - hits + 1, error))  # not a number without a hit
+    # Clopper-Pearson bounds; the lower one is NaN if there is no hit.
+    low = float(betaincinv(hits, n - hits + 1, error))
     high = float(betaincinv(misses + 1, n - misses, 1 - error)) if misses < n else 1.0
     return max(0.0, math.log(low / high)) / event.distance if low > 0 else 0.0

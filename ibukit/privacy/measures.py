@@ -1,4 +1,7 @@
-"""What a matrix gives away, locally and by metric. Arguments in one order: mechanism, prior, secret, block, loss."""
+"""Privacy and utility of a channel matrix: epsilons, losses, information.
+
+All functions take their arguments in the order mechanism, prior, secret, block, loss.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.efficiency import observable_matrix
 
-# guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact
-# than that
+# Relative difference of expected losses up to which guesses count as equally good: rounding of the
+# sums.
 GUESS_TIE = 1e-12
 
 
@@ -30,7 +33,7 @@ class HasMatrix(Protocol):
 
 
 def epsilon_ldp(mechanism: HasMatrix) -> float:
-    r"""The least epsilon of local differential privacy.
+    r"""Return the least epsilon of local differential privacy.
 
     It is the max over x, x', z of :math:`\log\frac{M_{xz}}{M_{x'z}}`.
 
@@ -47,7 +50,8 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
 
     References
     ----------
-    .. [kasiviswanathan2011] S. P. Kasiviswanathan et al., "What can we learn privately?", SIAM J. Comput. 40(3), 2011.
+    .. [kasiviswanathan2011] S. P. Kasiviswanathan et al., "What can we learn privately?", SIAM J.
+       Comput. 40(3), 2011.
 
     Examples
     --------
@@ -60,7 +64,7 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
 
 
 def epsilon_metric(mechanism: HasMatrix) -> float:
-    r"""The least epsilon of d-privacy, per unit of distance.
+    r"""Return the least epsilon of d-privacy, per unit of distance.
 
     It is the max over :math:`x \ne x'`, z of :math:`\frac{\log(M_{xz}/M_{x'z})}{d(x,x')}`.
     Geo-indistinguishability is d-privacy with d in km, and epsilon is then per km.
@@ -77,8 +81,8 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
 
     References
     ----------
-    .. [chatzikokolakis2013] K. Chatzikokolakis et al., "Broadening the scope of differential privacy using metrics",
-       PETS 2013.
+    .. [chatzikokolakis2013] K. Chatzikokolakis et al., "Broadening the scope of differential
+       privacy using metrics", PETS 2013.
 
     Examples
     --------
@@ -93,14 +97,14 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
     for x in range(1, len(logs)):
         with np.errstate(invalid="ignore"):
             ratios = np.abs(logs[:x] - logs[x])
-        # NaN: a report impossible under both secrets, which bounds nothing; fmax passes over it
+        # A report that is impossible under both secrets gives inf - inf = NaN, which fmax skips.
         ratios = np.fmax.reduce(ratios, axis=1)
         worst = max(worst, float((ratios / d[:x, x]).max()))
     return worst
 
 
 def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> Ints:
-    r"""The best guess after each report.
+    r"""Return the best guess of the secret after each report.
 
     .. math:: \arg\min_z\sum_x\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,z).
 
@@ -109,10 +113,10 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
     prior : array_like, shape (k,)
-        What the adversary believes before the report.
+        The adversary's belief before the report.
     loss : array_like, shape (k, guesses), optional
-        What guess z costs the adversary if the secret is x; by default the alphabet's distances,
-        where the guesses are the secrets.
+        The adversary's loss for the guess z if the secret is x; by default the alphabet's
+        distances, for guesses that are secrets.
 
     Returns
     -------
@@ -131,8 +135,8 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
 
     References
     ----------
-    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
-       CCS 2012.
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against
+       localization attacks", CCS 2012.
 
     Examples
     --------
@@ -143,13 +147,12 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     array([0, 1, 1])
     """
     costs = _costs(mechanism, prior, loss)
-    return np.asarray(
-        (costs <= costs.min(axis=1, keepdims=True) * (1 + GUESS_TIE)).argmax(axis=1), dtype=np.int64
-    )
+    ties = costs <= costs.min(axis=1, keepdims=True) * (1 + GUESS_TIE)
+    return ties.argmax(axis=1).astype(np.int64)
 
 
 def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
-    r"""The adversary's expected loss by best guesses.
+    r"""Return the adversary's expected loss by best guesses.
 
     It is
 
@@ -163,9 +166,10 @@ def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | Non
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
     prior : array_like, shape (k,)
-        What the adversary believes before the report.
+        The adversary's belief before the report.
     loss : array_like, shape (k, guesses), optional
-        What guess z costs the adversary if the secret is x; by default the alphabet's distances.
+        The adversary's loss for the guess z if the secret is x; by default the alphabet's
+        distances.
 
     Returns
     -------
@@ -183,22 +187,23 @@ def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | Non
 
     References
     ----------
-    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
-       CCS 2012.
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against
+       localization attacks", CCS 2012.
 
     Examples
     --------
-    Who guesses the report itself is right with probability e / (e + 2), and nobody can do better:
+    A guess of the report itself is right with probability e / (e + 2), and no guess is better:
 
     >>> import ibukit as ik
-    >>> round(ik.privacy.adversary_loss(ik.RandomizedResponse(ik.Alphabet(["a", "b", "c"]), 1.0), ik.uniform(3)), 4)
+    >>> mechanism = ik.RandomizedResponse(["a", "b", "c"], epsilon=1.0)
+    >>> round(ik.privacy.adversary_loss(mechanism, ik.uniform(3)), 4)
     0.4239
     """
     return float(_costs(mechanism, prior, loss).min(axis=1).sum())
 
 
 def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
-    r"""The user's expected loss.
+    r"""Return the user's expected loss.
 
     .. math:: \sum_{xy}\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,y).
 
@@ -209,8 +214,8 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     prior : array_like, shape (k,)
         How the secrets are distributed.
     loss : array_like, shape (k, m), optional
-        What report y costs the user whose secret is x; by default the alphabet's distances, for
-        mechanisms whose reports are the secrets' own codes.
+        The user's loss for the report y if the secret is x; by default the alphabet's distances,
+        for mechanisms whose reports are the secrets' own codes.
 
     Returns
     -------
@@ -229,13 +234,14 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
 
     References
     ----------
-    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
-       CCS 2012.
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against
+       localization attacks", CCS 2012.
 
     Examples
     --------
     >>> import ibukit as ik
-    >>> round(ik.privacy.quality_loss(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), ik.uniform(10)), 4)
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0)
+    >>> round(ik.privacy.quality_loss(mechanism, ik.uniform(10)), 4)
     0.7163
     """
     matrix = observable_matrix(mechanism)
@@ -245,7 +251,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
 
 
 def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
-    r"""What a report tells about its secret on average, in nats.
+    r"""Return the mutual information of report and secret, in nats.
 
     .. math::
 
@@ -278,7 +284,8 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     Examples
     --------
     >>> import ibukit as ik
-    >>> round(ik.privacy.mutual_information(ik.RandomizedResponse(2, epsilon=1.0), prior=[0.5, 0.5]), 4)
+    >>> mechanism = ik.RandomizedResponse(2, epsilon=1.0)
+    >>> round(ik.privacy.mutual_information(mechanism, prior=[0.5, 0.5]), 4)
     0.1109
     """
     matrix = observable_matrix(mechanism)
@@ -288,7 +295,9 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
 
 
 def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
-    r"""Probability of a set of reports under one secret, :math:`\sum_{y\in B} M_{xy}`.
+    r"""Return the probability of a set of reports under one secret.
+
+    It is :math:`\sum_{y\in B} M_{xy}`.
 
     Parameters
     ----------
@@ -309,7 +318,8 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
     Examples
     --------
     >>> import ibukit as ik
-    >>> round(ik.privacy.block_mass(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), 5, [4, 5, 6]), 4)
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0)
+    >>> round(ik.privacy.block_mass(mechanism, 5, [4, 5, 6]), 4)
     0.8022
     """
     row = _row(mechanism, secret)
@@ -323,7 +333,7 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
 
 
 def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
-    r"""How far its own reports give a secret away.
+    r"""Return the expected posterior probability of a secret after its own report.
 
     It is
 
@@ -332,16 +342,16 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
         \mathbb E[P(x\mid Y)\mid x]=\sum_y
         M_{xy}\,\frac{\mathrm{prior}_x\,M_{xy}}{(\mathrm{prior}\,M)_y}.
 
-    What an adversary who knows the prior believes of the true secret on seeing its report, on
-    average over the reports: :math:`\mathrm{prior}_{x}` where the reports tell nothing, 1 where
-    they tell all.
+    It is the belief in the true secret of an adversary who knows the prior, averaged over the
+    reports: :math:`\mathrm{prior}_{x}` if reports do not depend on secrets, 1 if they determine
+    them.
 
     Parameters
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m).
     prior : array_like, shape (k,)
-        What the adversary believes before the report.
+        The adversary's belief before the report.
     secret : int
         The code x.
 
@@ -361,9 +371,8 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     row = _row(mechanism, secret)
     matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
-    made = (
-        row > 0
-    )  # where the secret can be seen at all; the others may have probability 0 under the prior
+    # Only reports that the secret can make: others may have probability 0 under the prior.
+    made = row > 0
     seen = (weights @ matrix)[made]
     joint = weights[int(secret)] * row[made]
     return float(row[made] @ np.divide(joint, seen, out=np.zeros_like(seen), where=joint > 0))
@@ -400,8 +409,8 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     --------
     >>> import ibukit as ik
     >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0)
-    >>> round(ik.privacy.mean_displacement(mechanism, 5), 4), round(ik.privacy.mean_displacement(mechanism, 0), 4)
-    (0.8403, 0.4254)
+    >>> [round(ik.privacy.mean_displacement(mechanism, secret), 4) for secret in (5, 0)]
+    [0.8403, 0.4254]
     """
     prior = np.zeros(len(observable_matrix(mechanism)))
     prior[arguments.codes("secret", [secret], len(prior))[0]] = 1
@@ -410,11 +419,11 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
 
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
     matrix = observable_matrix(mechanism)
-    return np.asarray(matrix[arguments.codes("secret", [secret], len(matrix))[0]])
+    return matrix[arguments.codes("secret", [secret], len(matrix))[0]]
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
-    """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
+    """Return sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
     matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
