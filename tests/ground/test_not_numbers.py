@@ -8,9 +8,8 @@ import pytest
 import ibukit as ik
 from ibukit import attack, privacy
 from ibukit.attack import detection
-from ibukit.theory import strictly_concave
 from ibukit.mechanisms.spatial import planar_geometric
-from ibukit.theory import asymptotic_mse, bayes_limits
+from ibukit.theory import asymptotic_mse, bayes_limits, strictly_concave
 
 HUGE = 10**400
 K3 = ik.RandomizedResponse(3, epsilon=1.0)
