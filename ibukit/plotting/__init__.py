@@ -1,6 +1,7 @@
-"""The book's one style: channels, distributions, maps, boxplots, the likelihood on a triangle.
+"""Plots in the style of the book: channels, distributions, maps, boxplots, triangles.
 
-No other module imports this.
+Functions take arrays and alphabets, and return matplotlib axes. matplotlib takes a second to
+import, so other rooms import this one inside the methods that draw.
 """
 
 from ibukit.plotting._looks import DASHES as DASHES

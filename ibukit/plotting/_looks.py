@@ -1,4 +1,4 @@
-"""One look for each estimator, in every figure: the name of a series decides its colour, marker and dashes."""
+"""Colour, marker and dashes of a series by its name, the same for an estimator in all figures."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 Dash = str | tuple[int, tuple[int, ...]]
 
-# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be
-# seen
+# Colours of estimators, by Okabe and Ito, for all kinds of colour vision. Their yellow is left out,
+# because a yellow line on white cannot be seen.
 HUES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-# Paul Tol's "muted" ones and a brown: what is no estimator (mechanisms, cities, levels) takes
-# these, in order
+# Colours of other series (mechanisms, cities, levels), in this order: Paul Tol's "muted" and a
+# brown.
 PALETTE = ("#332288", "#999933", "#882255", "#44AA99", "#CC6677", "#117733", "#661100")
 DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 MARKERS = "osv^DPX"
@@ -22,19 +22,19 @@ HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
 
 @dataclass(frozen=True)
 class Look:
-    """How one series is drawn.
+    """Look of one series in a figure.
 
     Parameters
     ----------
     color : str
-        As matplotlib takes it.
+        Any colour of matplotlib.
     marker : str
     dash : str or tuple
-        Of a line.
+        Dashes of a line.
     label : str
-        In a legend.
+        Text in a legend.
     meaning : str
-        What it is, in a few words; empty for what is no estimator.
+        Description of an estimator in a few words; empty for other series.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Look:
     meaning: str = ""
 
     def line(self) -> dict[str, Any]:
-        """What ``axes.plot`` takes."""
+        """Return the look as keyword arguments of ``axes.plot``."""
         return {
             "color": self.color,
             "marker": self.marker,
@@ -59,7 +59,8 @@ class Look:
 
 
 def _table() -> dict[str, Look]:
-    """One hue for each estimator; of the two ways to combine, [...]_M has the darker shade."""
+    """Return the looks of all estimators."""
+    # Each has one hue; of the two ways to combine results, [...]_M has the darker shade.
     black, blue, orange, green, pink, sky, amber = HUES
     rows: list[tuple[str, str, str, Dash, str]] = [
         ("truth", "#BDBDBD", "|", "-", "the distribution of the secrets; mostly an area"),
@@ -97,7 +98,7 @@ def _table() -> dict[str, Look]:
 
 
 def _typeset(name: str) -> str:
-    """A subscript for the R and the M of what is combined."""
+    """Typeset the R and the M of combined estimators as subscripts."""
     return re.sub(r"\]_([RM])\b", r"]$_\1$", name)
 
 
@@ -117,28 +118,28 @@ _ALIASES = {
     "unfold": "MLE",
 }
 _NAMES = {name.casefold(): name for name in ESTIMATORS} | _ALIASES
-# "[INV-P]_R", "INV_R-P" and "[RAP]$_R$-P" are one thing
+# "[INV-P]_R", "INV_R-P" and "[RAP]$_R$-P" name the same estimator.
 _COMBINED = re.compile(r"\[?(inv|ibu|rap)(-[np])?\]?_([rm])(-[npv])?\b")
 
 
 def estimator_of(name: str) -> str | None:
-    """Under which name of the dictionary a series belongs, e.g. "IBU, 300 steps" under "IBU"; None if under none."""
+    """Return the estimator that a series belongs to, as "IBU" for "IBU, 300 steps", or None."""
     plain = " ".join(re.sub(r"[${}\\]|mathrm|^ik\.", "", name).casefold().split())
     combined = _COMBINED.match(plain)
     if combined:
         of, inner, way, post = combined.groups()
         plain = f"[{of.replace('rap', 'inv')}]_{way}{post or inner or ''}"
-    # its beginning, up to the end of a word
+    # The longest beginning of the name, up to the end of a word, that is an estimator.
     words = [end.start() for end in re.finditer(r"[ ,;:(]|$", plain)]
     return next((_NAMES[plain[:end]] for end in reversed(words) if plain[:end] in _NAMES), None)
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """How the series of one figure are drawn, by what they are called.
+    """Return the looks of the series of one figure, by their names.
 
     An estimator has the same colour in every figure. Two forms of it in one figure, as "IBU, 300
-    steps" and "IBU, 1,000 steps", differ in marker and dashes. What is no estimator gets colours
-    that no estimator has.
+    steps" and "IBU, 1,000 steps", differ in marker and dashes. Other series get colours that no
+    estimator has.
 
     Parameters
     ----------
@@ -171,14 +172,14 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             found[name] = Look(colour, mark, dash, name)
         else:
             wanted = replace(ESTIMATORS[known], label=_typeset(name))
-            found[name] = _told_apart(
+            found[name] = _distinct_look(
                 wanted, [look for look in found.values() if look.color == wanted.color]
             )
     return found
 
 
-def _told_apart(wanted: Look, others: list[Look]) -> Look:
-    """The same colour, with the first marker and the first dashes that none of the others has."""
+def _distinct_look(wanted: Look, others: list[Look]) -> Look:
+    """Return the look with the first marker and the first dashes that no other one has."""
     markers, dashes = {look.marker for look in others}, {look.dash for look in others}
     marker = next(
         (mark for mark in (wanted.marker, *MARKERS) if mark not in markers), wanted.marker

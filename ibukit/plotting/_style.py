@@ -1,4 +1,4 @@
-"""Fonts, sizes and formats, and what every plot begins with."""
+"""Style of all plots: fonts, sizes and formats; and helpers that every plot uses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from ibukit.domain.distributions import EstimatedDistribution, distribution_on
 from ibukit.plotting._looks import DASHES, PALETTE
 from ibukit.plotting._scales import NAME
 
-# inches: drawn this wide, small text is 9 px high on a phone, whose column is 342 px
+# Width of a figure in inches. At this width small text is 9 px high on a phone, whose column is 342
+# px.
 WIDTH = 5.4
 STYLE: Any = {
     "axes.facecolor": "none",
-    # what is drawn without a name is no estimator
+    # Unnamed series use the palette of things that are not estimators.
     "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -34,7 +35,7 @@ STYLE: Any = {
     "image.cmap": NAME,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
-    # the names of a drawing's parts are made of this, and not of chance
+    # Identifiers inside an SVG are hashed from this instead of a random salt.
     "svg.hashsalt": "ibukit",
 }
 
@@ -57,15 +58,15 @@ def use_style() -> None:
 
 
 def _draw_svg() -> None:
-    """Ask the kernel of a notebook for drawings; elsewhere there is none to ask."""
+    """Set a notebook to draw figures as SVG; do nothing elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is None:
         return
-    from matplotlib_inline.config import InlineBackend  # a kernel draws with it
+    from matplotlib_inline.config import InlineBackend
 
-    # by its settings: what is registered for figures before the first one is drawn is registered
-    # anew then
+    # The configuration is changed instead of the registered formats, because the first figure
+    # registers them again.
     inline = InlineBackend.instance(parent=shell)
     undated: Any = {"bbox_inches": "tight", "metadata": {"Date": None, "Creator": None}}
     inline.print_figure_kwargs = undated
@@ -73,18 +74,18 @@ def _draw_svg() -> None:
 
 
 def numbers(values: ArrayLike | EstimatedDistribution, alphabet: Alphabet) -> Floats:
-    """One number for each element: an estimate's own, if it is over this alphabet."""
+    """Return one number for each element, of an array or of an estimate over this alphabet."""
     return arguments.vector("values", distribution_on("values", values, alphabet), len(alphabet))
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float] = (WIDTH, 3.6)) -> Axes:
-    """The axes that were given, or those of a new figure, whose labels have room without `use_style`, too."""
+    """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
     made: tuple[Figure, Axes] = plt.subplots(figsize=size, layout="constrained")
     return made[1]
 
 
-def several(unit: str) -> str:
-    """A unit that is a word in the plural, as "years"; a symbol such as "km" has none."""
+def plural(unit: str) -> str:
+    """Return the plural of a unit that is a word, as "years"; symbols such as "km" have none."""
     return f"{unit}s" if len(unit) > 2 and not unit.endswith("s") else unit

@@ -1,4 +1,4 @@
-"""Distributions over labels: bars that lie, so that long labels can be read."""
+"""Horizontal bar charts of distributions over labels, with room for long labels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.plotting._looks import ESTIMATORS, looks
 from ibukit.plotting._style import WIDTH, axes_for
 
+# Largest number of bars; of more labels the most probable ones are drawn.
 MAX_BARS = 40
-# characters of a line, and lines, of a label
+# Characters of a line of a label, and its largest number of lines.
 LABEL_WIDTH, LABEL_LINES = 32, 2
-INCHES_A_BAR = 0.3
+INCHES_PER_BAR = 0.3
 
 
 def draw(
@@ -25,29 +26,30 @@ def draw(
     ax: Axes | None = None,
     intervals: tuple[Floats, Floats] | None = None,
 ) -> Axes:
-    """The first distribution as bars, with its intervals if given, the others as marks on them."""
+    """Draw the first distribution as bars with intervals, the others as marks on them."""
     first = curves[0][1]
-    shown = _shown(first)
+    shown = _labels_to_draw(first)
     places = np.arange(len(shown))
-    axes = axes_for(ax, (WIDTH, 1.0 + INCHES_A_BAR * max(len(shown), 3)))
+    axes = axes_for(ax, (WIDTH, 1.0 + INCHES_PER_BAR * max(len(shown), 3)))
     axes.barh(places, first[shown], height=0.7, color=ESTIMATORS["truth"].color, label=curves[0][0])
     if intervals is not None:
         lower, upper = (ends[shown] for ends in intervals)
         axes.hlines(places, lower, upper, color="black", linestyle="-", linewidth=1.3)
     look = looks(name for name, _ in curves[1:])
     for i, (name, p) in enumerate(curves[1:]):
+        # Several marks on one bar stand above each other.
         away = 0.5 * ((i + 1) / len(curves) - 0.5) if len(curves) > 2 else 0.0
         axes.plot(p[shown], places + away, **(look[name].line() | {"linestyle": "none"}))
     names = [
         fill(str(label), LABEL_WIDTH, max_lines=LABEL_LINES, placeholder="…")
         for label in alphabet.values[shown]
     ]
-    axes.set_yticks(places, names, parse_math=False)  # $ is a currency here
-    axes.set_ylim(len(shown) - 0.5, -0.5)  # the first label on top
-    left_out = len(first) - len(shown)
-    rest = (
-        f"; {left_out:,} other labels have {np.delete(first, shown).sum():.3g}" if left_out else ""
-    )
+    # Without parse_math=False matplotlib would read $ in a label as mathematics.
+    axes.set_yticks(places, names, parse_math=False)
+    # The reversed axis has the first label on top.
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    others = len(first) - len(shown)
+    rest = f"; {others:,} other labels have {np.delete(first, shown).sum():.3g}" if others else ""
     axes.set_xlabel(f"probability{rest}")
     if min(p[shown].min() for _, p in curves) >= 0:
         axes.set_xlim(left=0)
@@ -56,6 +58,6 @@ def draw(
     return axes
 
 
-def _shown(p: Floats) -> Ints:
-    """All labels in their order, or the most probable, the largest on top."""
+def _labels_to_draw(p: Floats) -> Ints:
+    """Return the codes of all labels in their order, or of the most probable ones, sorted."""
     return np.arange(len(p)) if len(p) <= MAX_BARS else np.argsort(-p, kind="stable")[:MAX_BARS]

@@ -1,4 +1,4 @@
-"""Channels, boxplots, the likelihood on a triangle."""
+"""Plots of channels, boxplots, and the likelihood of three secrets on a triangle."""
 
 from __future__ import annotations
 
@@ -73,9 +73,8 @@ def channel(
         entries, extent=extent, norm=colours, cmap=cmap, interpolation="none", aspect="auto"
     )
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(
-            MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)
-        )  # there is no secret 2.5
+        # Ticks are integers: there is no secret 2.5.
+        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
     axes.set_xlabel("report")
     axes.set_ylabel("secret")
@@ -130,7 +129,7 @@ def boxes(
     if log:
         axes.set_yscale("log")
     columns = {"ncols": 2, "fontsize": "small"} if len(samples) > 3 else {}
-    # many have no room beside the boxes
+    # A long legend stands above the axes, because there is no room beside the boxes.
     axes.legend(**(columns | {"loc": "lower left", "bbox_to_anchor": (0, 1)} if columns else {}))
     return axes
 
@@ -174,7 +173,8 @@ def triangle(
             f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}"
         )
     axes = axes_for(ax)
-    # kept off the edges by the same everywhere: there the likelihood can be -inf
+    # The points are mixed with a little of the uniform distribution, because the log-likelihood
+    # can be -inf on the edges.
     parts = 90
     whole = [(a, b, parts - a - b) for a in range(parts + 1) for b in range(parts + 1 - a)]
     inside = 1e-3 + (1 - 3e-3) * np.array(whole) / parts
@@ -183,31 +183,32 @@ def triangle(
     drawn = axes.tricontourf(x, y, likelihood, levels=levels, cmap=NAME)
     axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
     edge = Polygon(np.column_stack(_corners(np.eye(3))), fill=False, edgecolor="0.6", linewidth=0.6)
-    axes.add_patch(edge)  # the least likely are as white as the page
+    # Without an edge the smallest likelihoods, which are white, would merge with the page.
+    axes.add_patch(edge)
     names = [str(value) for value in tally.alphabet.values]
     for corner, name in zip(np.eye(3), names, strict=True):
         cx, cy = _corners(corner[None])
         away = (0, 6 if cy[0] > 0 else -14)
-        # the contours end just inside the corner, so that it can lie outside the axes, where names
-        # are not drawn
+        # The contours end just inside the corner, which may lie outside the axes;
+        # annotation_clip=False draws its name all the same.
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (name, look) in enumerate(looks(marks or {}).items()):
         mx, my = _corners(
             np.array([numbers(point, tally.alphabet) for point in (marks or {})[name]])
         )
-        # what is no estimator has to be seen on every colour below it
+        # Other marks than those of estimators get colours that are visible on every contour.
         color = look.color if estimator_of(name) else ("#D55E00", "#FFFFFF", "#56B4E9")[i % 3]
         axes.plot(mx, my, "ov^sD"[i % 5], color=color, mec="black", label=look.label)
     if marks:
         axes.legend(loc="upper left", fontsize="small")
     axes.set_aspect("equal")
-    # room for the names of the corners below a title, and for a legend above the upper one
+    # This leaves room for the names of the corners, and for a legend above the upper one.
     axes.set_ylim(-0.12, 1.02 + 0.1 * len(marks or {}))
     axes.axis("off")
     return axes
 
 
 def _corners(theta: Floats) -> tuple[Floats, Floats]:
-    """Plane coordinates: secret 0 left, secret 2 right, secret 1 on top."""
-    return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)
+    """Return plane coordinates: secret 0 left, secret 2 right, secret 1 on top."""
+    return theta[:, 2] + theta[:, 1] / 2, theta[:, 1] * np.sqrt(3) / 2

@@ -1,4 +1,4 @@
-"""What intervals leave open on a map: the least and the largest that each cell may hold."""
+"""Maps of lower and upper ends of intervals, side by side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EstimateWithIntervals(Protocol):
-    """An `Estimate` as this room sees one: its secrets, and intervals for all their probabilities."""
+    """The interface of an `Estimate` that is used here: alphabet and intervals."""
 
     @property
     def alphabet(self) -> Alphabet:
@@ -44,8 +44,8 @@ def interval_maps(
 ) -> tuple[Axes, Axes]:
     """Draw the lower and the upper ends of all intervals as two maps, side by side.
 
-    Both have the same colours. What is dark on the left is certainly frequent, what is light on the
-    right is certainly rare.
+    Both have the same colours. A dark cell on the left certainly has a large probability, a light
+    cell on the right certainly a small one.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def interval_maps(
 
 
 def hatch(grid: Grid, cells: Floats | Ints, axes: Axes) -> None:
-    """Cross out some cells, (row, column) pairs."""
+    """Hatch some cells, which are (row, column) pairs."""
     height, width = grid.cell_shape
     boxes = [Rectangle((col * width, row * height), width, height) for row, col in cells.tolist()]
     axes.add_collection(

@@ -1,4 +1,4 @@
-"""Distributions as curves, over each other or in panels."""
+"""Curves of distributions, over each other or in panels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.plotting import categories
 from ibukit.plotting._looks import ESTIMATORS, looks
-from ibukit.plotting._style import axes_for, numbers, several
+from ibukit.plotting._style import axes_for, numbers, plural
 
 Curves = (
     Mapping[str, ArrayLike | EstimatedDistribution]
@@ -45,8 +45,8 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     Returns
     -------
     matplotlib Axes
-        Of more than 40 labels those are drawn to which the first gives most, and the axis says what
-        the others have.
+        Of more than 40 labels the most probable ones of the first distribution are drawn; the axis
+        states the mass of the others.
 
     Raises
     ------
@@ -66,7 +66,8 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     space = as_alphabet(alphabet)
     if isinstance(space, Grid):
         raise AlphabetMismatch(
-            f"alphabet must be a line or categories, got {space!r}; heatmap(grid, values) draws a map"
+            f"alphabet must be a line or categories, got {space!r}; heatmap(grid, values) draws a "
+            "map"
         )
     drawn = [(name, numbers(values, space)) for name, values in _named(curves)]
     if not drawn:
@@ -83,9 +84,8 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     axes.set_xlabel(value_label(space))
     axes.set_ylabel("probability")
     axes.set_xlim(space.first - 0.5, space.last + 0.5)
-    if (
-        min(p.min() for _, p in drawn) >= 0
-    ):  # raw inversion keeps its negative entries, and a margin below them
+    # Raw inversion has negative entries; the axis then keeps a margin below them.
+    if min(p.min() for _, p in drawn) >= 0:
         axes.set_ylim(bottom=0)
     axes.legend()
     return axes
@@ -120,7 +120,8 @@ def panels(
     --------
     >>> import ibukit as ik
     >>> tally = ik.TruncatedGeometric(3, epsilon=1.0).tally_counts([50, 30, 20])
-    >>> figure = panels(3, [0.6, 0.3, 0.1], {"INV-P": ik.inv(tally), "IBU": ik.ibu(tally, stop=ik.Steps(5))})
+    >>> estimates = {"INV-P": ik.inv(tally), "IBU": ik.ibu(tally, stop=ik.Steps(5))}
+    >>> figure = panels(3, [0.6, 0.3, 0.1], estimates)
     >>> figure.axes[1].get_title().splitlines()
     ['IBU', '5 steps, gap 0.013']
     """
@@ -154,8 +155,8 @@ def panels(
 
 
 def value_label(line: Line) -> str:
-    """What the axis of a line is called."""
-    return f"× {line.unit}" if line.unit[:1].isdigit() else several(line.unit) or "value"
+    """Return the label of the axis of a line."""
+    return f"× {line.unit}" if line.unit[:1].isdigit() else plural(line.unit) or "value"
 
 
 def _line(alphabet: Alphabet | int) -> Line:
@@ -168,7 +169,7 @@ def _line(alphabet: Alphabet | int) -> Line:
 
 
 def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribution]]:
-    """Each distribution with a name: its own, an estimate's method, or a number."""
+    """Yield each distribution with a name: its own, the method of an estimate, or a number."""
     if isinstance(curves, Mapping):
         yield from curves.items()
         return
@@ -176,7 +177,8 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
     if isinstance(given, EstimatedDistribution) or not isinstance(given, Iterable):
         given = [given]
     each = list(given)
-    if each and np.ndim(each[0]) == 0:  # the numbers of a single one
+    # A list of numbers is a single distribution.
+    if each and np.ndim(each[0]) == 0:
         each = [given]
     for i, values in enumerate(each, start=1):
         yield (
@@ -186,7 +188,7 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
 
 
 def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
-    """Bars without gaps, the first and the last as wide as the others."""
+    """Fill bars without gaps, the first and the last as wide as the others."""
     wider = np.concatenate([[line.first - 1], line.values, [line.last + 1]])
     axes.fill_between(
         wider,
@@ -199,7 +201,9 @@ def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
 
 
 def _step(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
-    """Steps over the same widths: from the middle of the first bar to that of the last, and the two halves left."""
+    """Draw steps of the same widths as the bars of `_fill`."""
+    # `axes.step` goes from the middle of the first bar to that of the last; the two halves are
+    # added.
     (drawn,) = axes.step(line.values, p, where="mid", **look)
     start, end = [line.first - 0.5, line.last], [line.first, line.last + 0.5]
     width, dashes = drawn.get_linewidth(), drawn.get_linestyle()

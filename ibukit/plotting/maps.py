@@ -1,4 +1,4 @@
-"""One number per cell of a grid as a map."""
+"""Maps: one number for each cell of a grid, with scale bar, north arrow and outlines."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.plotting import outlines
 from ibukit.plotting._scales import white_at_zero
-from ibukit.plotting._style import WIDTH, axes_for, numbers, several
+from ibukit.plotting._style import WIDTH, axes_for, numbers, plural
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame, GeoSeries
 
 Extent = tuple[float, float, float, float]
 
-# points below the map: the middle of the strip that the bar is in
-STRIP = 9
+# Distance in points from the map to the middle of the strip below it, which has the scale bar.
+STRIP_POINTS = 9
 
 
 def heatmap(
@@ -97,9 +97,10 @@ def heatmap(
     if not isinstance(grid, Grid):
         raise TypeError(f"grid must be a Grid, got {grid!r}; distributions draws lines and labels")
     picture = numbers(values, grid).reshape(grid.n_rows, grid.n_cols)
-    marked = _places_of(grid, {} if names is None else names)
+    marked = _map_positions(grid, {} if names is None else names)
     if places is not None:
-        outlines.on_map(grid, places)  # what cannot be drawn is refused before there is a figure
+        # Places that cannot be drawn are refused before there is a figure.
+        outlines.on_map(grid, places)
     axes = axes_for(ax, (WIDTH, 4.8))
     height, width = grid.cell_shape
     row, col = grid.first
@@ -116,7 +117,7 @@ def heatmap(
         outlines.draw(axes, grid, places, extent)
     if scale:
         _scale_bar(axes, grid, extent)
-        _north(axes, extent)
+        _north_arrow(axes, extent)
     _mark(axes, marked, extent)
     return axes
 
@@ -142,7 +143,7 @@ def maps(
     norm : matplotlib Normalize, optional
         Colours of one's own, instead of linear ones from 0 to the largest number on any map.
     label : str
-        Of the bar that says what the colours mean.
+        Label of the colour bar.
 
     Returns
     -------
@@ -189,15 +190,14 @@ def maps(
 
 
 def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
-    """Below the map and outside of its frame, on the page's own ground, so that a map keeps its size."""
+    """Draw the scale bar below the map, outside of its frame, so that the map keeps its size."""
     west, east, _, _ = extent
     unit, width = grid.unit, grid.cell_shape[1]
-    if grid.bounds is not None and unit in (
-        "",
-        "cell",
-    ):  # a cell is no length, and the true one is known
+    # If the unit is a cell and the bounds are known, the bar has the true length in km.
+    if grid.bounds is not None and unit in ("", "cell"):
         unit, width = "km", geography.geodesic_cell_size(grid.bounds, grid.n_rows, grid.n_cols)[1]
-    one = grid.cell_shape[1] / width  # of the unit, on the axis
+    # Length of one unit on the axis.
+    one = grid.cell_shape[1] / width
     third = (east - west) / 3 / one
     length = max(
         (step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third
@@ -213,7 +213,7 @@ def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
         marker="",
         clip_on=False,
     )
-    label = f"{length:g} {unit if length == 1 else several(unit)}".rstrip()
+    label = f"{length:g} {unit if length == 1 else plural(unit)}".rstrip()
     axes.annotate(
         label, (end, 0), xycoords=at, xytext=(6, 0), textcoords="offset points", va="center"
     )
@@ -222,14 +222,14 @@ def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
 
 
 def _strip(axes: Axes) -> Transform:
-    """Along the axis as the data is, and in the middle of the strip below it."""
-    down = ScaledTranslation(0, -STRIP / 72, axes.figure.dpi_scale_trans)
+    """Return the transform with data coordinates along the axis, in the strip below the map."""
+    down = ScaledTranslation(0, -STRIP_POINTS / 72, axes.figure.dpi_scale_trans)
     return blended_transform_factory(axes.transData, axes.transAxes) + down
 
 
-def _north(axes: Axes, extent: Extent) -> None:
-    """An arrow on the right of the strip that the bar is in; its size is in inches."""
-    at = axes.figure.dpi_scale_trans + ScaledTranslation(extent[1], 0, _strip(axes))  # type: ignore[arg-type]  # see below
+def _north_arrow(axes: Axes, extent: Extent) -> None:
+    """Draw an arrow on the right of the strip that has the scale bar; its size is in inches."""
+    at = axes.figure.dpi_scale_trans + ScaledTranslation(extent[1], 0, _strip(axes))  # type: ignore[arg-type]
     arrow = FancyArrowPatch(
         (-0.05, -0.08), (-0.05, 0.08), arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0
     )
@@ -238,10 +238,10 @@ def _north(axes: Axes, extent: Extent) -> None:
     axes.text(-0.12, 0, "N", transform=at, ha="right", va="center")
 
 
-def _places_of(
+def _map_positions(
     grid: Grid, names: Mapping[str, tuple[float, float]] | GeoSeries
 ) -> dict[str, tuple[float, float]]:
-    """Where the names are, as parts of the width and of the height of the map."""
+    """Return the positions of names, as shares of the width and of the height of the map."""
     if not len(names):
         return {}
     if grid.bounds is None:
@@ -252,7 +252,7 @@ def _places_of(
         names if geography.is_geopandas(names) else list(names.values()), "names"
     )
     lat0, lat1, lon0, lon1 = grid.bounds
-    found = {}
+    positions = {}
     keys = getattr(names, "geometry", names).keys()
     for name, up, right in zip(
         keys, (lat - lat0) / (lat1 - lat0), (lon - lon0) / (lon1 - lon0), strict=True
@@ -261,8 +261,8 @@ def _places_of(
             raise AlphabetMismatch(
                 f"names has {name!r}, which is outside the map: {grid.bounds}; leave it out"
             )
-        found[str(name)] = (float(right), float(up))
-    return found
+        positions[str(name)] = (float(right), float(up))
+    return positions
 
 
 def _mark(axes: Axes, places: dict[str, tuple[float, float]], extent: Extent) -> None:
@@ -272,7 +272,7 @@ def _mark(axes: Axes, places: dict[str, tuple[float, float]], extent: Extent) ->
         axes.plot(
             *at, marker="o", markersize=4, color="white", markeredgecolor="black", linestyle="none"
         )
-        # towards the middle, so that it does not leave the map
+        # The name is written towards the middle, so that it stays on the map.
         side, align = (-5, "right") if right > 0.5 else (5, "left")
         text = axes.annotate(
             name, at, (side, 0), textcoords="offset points", ha=align, va="center", fontsize="small"

@@ -1,4 +1,4 @@
-"""Shores, parks and streets over a map, and how much of each cell is land."""
+"""Outlines of shores, parks and streets over a map, and the share of land of each cell."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ibukit.errors import AlphabetMismatch
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame, GeoSeries
 
-SHORE = ("#333333", "-", 1.1)
-# colour, dashes and width by the kind of place; others are drawn as a shore is
+SHORE_LINE = ("#333333", "-", 1.1)
+# Colour, dashes and width by the kind of place; other kinds are drawn as a shore.
 LINES: dict[str, tuple[str, Any, float]] = {
     "canal": ("#0072B2", "-", 0.9),
     "park": ("#117733", (0, (4, 1.5)), 1.0),
@@ -27,7 +27,7 @@ LINES: dict[str, tuple[str, Any, float]] = {
 
 
 def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
-    """Which part of each cell is land, from the outlines of a city.
+    """Return the share of each cell that is land, from the outlines of a city.
 
     The rest is water, so that ``estimate.distribution @ (1 - land_shares(grid, places))`` is about
     the mass on it.
@@ -37,21 +37,20 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     grid : Grid
         With bounds.
     places : GeoDataFrame or GeoSeries
-        In any CRS. Where a column `kind` says "land", these areas are the land; where it says only
-        "water", all but these areas is. Without such a column all areas are land.
+        In any CRS. Areas with "land" in a column `kind` are the land; if there are only areas with
+        "water", all the rest is land. Without such a column all areas are land.
 
     Returns
     -------
     ndarray, shape (k,)
-        Between 0 and 1. Outlines for drawing are to 100 m, so that cells along a shore are not
-        known better.
+        Between 0 and 1. Outlines for drawing are accurate to 100 m, and so are cells along a shore.
 
     Raises
     ------
     TypeError
         If `places` is not of geopandas.
     ValueError
-        If the grid has no bounds, `places` have no CRS, or are no areas.
+        If the grid has no bounds, or `places` have no CRS or are not areas.
     AlphabetMismatch
         If no place is on the map.
 
@@ -77,16 +76,17 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     lat, lon = grid.edges()
     cells = shapely.box(lon[None, :-1], lat[:-1, None], lon[None, 1:], lat[1:, None]).ravel()
     shares = shapely.area(shapely.intersection(cells, areas.union_all())) / shapely.area(cells)
-    return np.asarray(1 - shares if wet.any() and not (kind == "land").any() else shares)
+    inverted = wet.any() and not (kind == "land").any()
+    land: Floats = 1 - shares if inverted else shares
+    return land
 
 
 def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
-    """Geometries in degrees and the kind of each, of places of which some are on the map."""
+    """Return geometries in degrees and their kinds; AlphabetMismatch if none is on the map."""
     if not geography.is_geopandas(places):
         raise TypeError(
             f"places must be a GeoDataFrame or a GeoSeries, got {type(places).__name__}; read a "
-            "file by "
-            "geopandas.read_file, or take ibukit.datasets.load_places"
+            "file by geopandas.read_file, or take ibukit.datasets.load_places"
         )
     if grid.bounds is None:
         raise ValueError(
@@ -98,8 +98,7 @@ def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
         found = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)
         raise AlphabetMismatch(
             f"places must be on the map, west {west}, south {south}, east {east}, north {north}; "
-            "these are within "
-            f"{found}: take those of this city, or set the CRS that they are in"
+            f"these are within {found}: take those of this city, or set the CRS that they are in"
         )
     column = (
         places["kind"] if "kind" in getattr(places, "columns", ()) else ["area"] * len(geometry)
@@ -113,14 +112,14 @@ def draw(
     places: GeoDataFrame | GeoSeries,
     extent: tuple[float, float, float, float],
 ) -> None:
-    """Lines of what lies inside the map; points are left out."""
+    """Draw the lines of places inside the map; points are left out."""
     import shapely
 
     assert grid.bounds is not None
     geometry, kind = on_map(grid, places)
     shapes = geometry.to_numpy()
-    # the borders of areas, and lines as they are, first: cut as an area it would have the edge of
-    # the map as a shore
+    # Areas become their boundary lines before they are cut at the edge of the map; an area that is
+    # cut would have the edge as a shore.
     lines = np.where(shapely.get_dimensions(shapes) == 2, shapely.boundary(shapes), shapes)
     inside = shapely.intersection(lines, _box(grid.bounds))
     south, north, west, east = grid.bounds
@@ -133,11 +132,12 @@ def draw(
             (shapely.get_coordinates(part) - (west, south)) * scale + (left, bottom)
             for part in parts
         ]
-        color, dash, width = LINES.get(each, SHORE)
+        color, dash, width = LINES.get(each, SHORE_LINE)
         drawn = LineCollection(
             paths, colors=color, linestyles=[dash], linewidths=width, label=f"_{each}"
         )
-        if each not in LINES:  # seen on dark cells, too
+        # A white border makes shores visible on dark cells, too.
+        if each not in LINES:
             drawn.set_path_effects(
                 [withStroke(linewidth=width + 1.4, foreground="white", alpha=0.7)]
             )
