@@ -1,9 +1,9 @@
 """Draw the still picture of a moving figure, with its sentence and its hidden controls.
 
-`page` is what ``scripts/moving_figures.py`` writes to ``book/moving/NAME.html``. The book puts it into
-the page that shows the figure, with the numbers of ``NAME.json`` in the place of ``{data}``. Where there
-is a script (``moving.js``) the controls appear and the picture follows them; where there is none,
-the picture and its sentence stay.
+`page` is what ``scripts/moving_figures.py`` writes to ``book/moving/NAME.html``. The book puts it
+into the page that shows the figure, with the numbers of ``NAME.json`` in the place of ``{data}``.
+Where there is a script (``moving.js``) the controls appear and the picture follows them; where
+there is none, the picture and its sentence stay.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def axes(panel: Spec) -> str:
     found.append(f'<text x="2" y="12">{escape(panel["y"]["title"])}</text>')
     middle = LEFT + wide / 2
     found.append(
-        f'<text x="{middle}" y="{panel["height"] - 5}" text-anchor="middle">{escape(panel["x"]["title"])}</text>'
+        f'<text x="{middle}" y="{panel["height"] - 5}" text-anchor="middle">'
+        f"{escape(panel['x']['title'])}</text>"
     )
     return "".join(found)
 
@@ -186,7 +187,9 @@ def page(spec: Spec) -> str:
     play = (
         f'<button type="button" data-play="{spec["play"]}">Play</button>' if "play" in spec else ""
     )
-    form = f'<form class="moving-controls" hidden="">{"".join(map(control, spec["controls"]))}{play}</form>'
+    controls = "".join(map(control, spec["controls"])) + play
+    form = f'<form class="moving-controls" hidden="">{controls}</form>'
     script = '<script type="application/json">{data}</script>'
-    inside = f'<div class="moving-panels">{pictures}</div>{key(spec)}{form}{sentence(spec, choice)}{script}'
+    inside = f'<div class="moving-panels">{pictures}</div>{key(spec)}{form}'
+    inside += f"{sentence(spec, choice)}{script}"
     return element("div", {"class": "moving", "role": "group", "aria-label": spec["title"]}, inside)

@@ -1,4 +1,4 @@
-"""Compute the numbers of the figures that move, draw the still pictures, and write both to book/moving.
+"""Compute the figures that move, draw their still pictures, and write both to book/moving.
 
     python scripts/moving_figures.py [NAME ...]
 

@@ -1,11 +1,11 @@
-"""What the marks of a moving figure look like for a choice: the attributes that ``moving.js`` sets when it moves them.
+"""The marks of a moving figure for a choice: the attributes that ``moving.js`` sets, too.
 
-A figure is one JSON file in ``book/moving`` (written by ``scripts/moving_figures.py``): its controls, its
-panels with their axes and marks, and the sentence below. A number that depends on controls stands
-in a *table*, ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice of each control
-picks one entry. The still picture is drawn by these rules from the first choice, and the page's
-script draws every other one by the same rules. ``{"is": "walk"}`` stands for what is computed from the choice, by the
-module and the script that the figure names as ``computed``.
+A figure is one JSON file in ``book/moving`` (written by ``scripts/moving_figures.py``): its
+controls, its panels with their axes and marks, and the sentence below. A number that depends on
+controls stands in a *table*, ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice
+of each control picks one entry. The still picture is drawn by these rules from the first choice,
+and the page's script draws every other one by the same rules. ``{"is": "walk"}`` stands for what is
+computed from the choice, by the module and the script that the figure names as ``computed``.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def shape(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
 
 
 def said(spec: Spec, choice: Choice) -> dict[str, str]:
-    """The words of the sentence that depend on the choice; a control's name stands for what it shows."""
+    """The words of the sentence that depend on the choice, where a control stands for its value."""
     shown = {
         control["name"]: control["values"][choice[control["name"]]] for control in spec["controls"]
     }

@@ -1,8 +1,8 @@
-"""What the moving triangle computes: the likelihood of three secrets, its maxima and the walk of IBU, by ibukit.
+"""The computation of the moving triangle by ibukit: a likelihood, its maxima, a walk of IBU.
 
 `world` returns what the script ``moving-triangle.js`` computes for the same choice, so that the
-still picture is the first of the script's pictures and ``scripts/check_moving_figures.py`` can compare the
-two.
+still picture is the first of the script's pictures and ``scripts/check_moving_figures.py`` can
+compare the two.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def likelihood(tally: ik.Tally, theta: np.ndarray) -> float:
 
 
 def region(tally: ik.Tally, centre: np.ndarray, level: float) -> list[Place]:
-    """The border of the distributions whose likelihood is at least a level: convex, so each ray leaves it once."""
+    """The border of the distributions whose likelihood is at least a level.
+
+    They are a convex set, so each ray from the centre leaves it once.
+    """
     q, matrix = tally.frequencies, tally.matrix()
     x, y = place(centre)
 
