@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.points.real_numbers import real_numbers
@@ -57,24 +57,17 @@ class Duchi(UnbiasedNumbers):
 
     Examples
     --------
-    >>> mechanism = Duchi(Line(0, 4), epsilon=1.0)
+    >>> import ibukit as ik
+    >>> mechanism = Duchi(ik.Line(0, 4), epsilon=1.0)
     >>> mechanism.matrix().round(4)
     array([[0.7311, 0.2689],
            [0.6155, 0.3845],
            [0.5   , 0.5   ],
            [0.3845, 0.6155],
            [0.2689, 0.7311]])
-    >>> import ibukit as ik
     >>> ik.theory.identifiable(mechanism).rank
     2
     """
-
-    alphabet: Line
-    epsilon: float
-
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     @property
     @override

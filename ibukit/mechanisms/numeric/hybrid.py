@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.numeric.duchi import Duchi, is_point, two_points
 from ibukit.mechanisms.numeric.piecewise import Piecewise
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
@@ -65,17 +64,11 @@ class HybridMechanism(UnbiasedNumbers):
 
     Examples
     --------
-    >>> mechanism = HybridMechanism(Line(0, 4), epsilon=2.0)
+    >>> import ibukit as ik
+    >>> mechanism = HybridMechanism(ik.Line(0, 4), epsilon=2.0)
     >>> mechanism.report_variance().round(4)
     array([1.0423, 1.0423, 1.0423, 1.0423, 1.0423])
     """
-
-    alphabet: Line
-    epsilon: float
-
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     @property
     def piecewise_share(self) -> float:

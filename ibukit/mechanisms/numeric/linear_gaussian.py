@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,24 +14,20 @@ from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
-    GaussianNoise,
     check_sigma,
     distance_beyond,
     log_ratio_to_nearest,
 )
 from ibukit.mechanisms.numeric.line_alphabet import as_line
-from ibukit.mechanisms.points.gaussian_merging import (
+from ibukit.mechanisms.points.gaussian_points import (
+    GaussianPoints,
     ascending_edges,
-    gaussian_bound,
     masses_between,
-    square_side,
 )
-from ibukit.mechanisms.points.merging import Merged
-from ibukit.mechanisms.points.point_reports import PointReports
 
 
 @dataclass(frozen=True)
-class LinearGaussian(GaussianNoise, PointReports):
+class LinearGaussian(GaussianPoints):
     r"""Gaussian noise on a line: reports are real numbers.
 
     The density of z given x is
@@ -89,15 +84,6 @@ class LinearGaussian(GaussianNoise, PointReports):
     def diameter(self) -> float:
         return float(self.k - 1)
 
-    @property
-    @override
-    def side(self) -> float:
-        return square_side(self.diameter, self.sigma)
-
-    @override
-    def places(self) -> Floats:
-        return self.alphabet.values.astype(np.float64)
-
     @override
     def logs(self, points: Floats) -> Floats:
         return log_ratio_to_nearest(self.alphabet, points[:, 0], self.sigma)
@@ -106,10 +92,6 @@ class LinearGaussian(GaussianNoise, PointReports):
     def log_largest(self, points: Floats) -> Floats:
         level = math.log(self.sigma) + math.log(2 * math.pi) / 2
         return -(distance_beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level
-
-    @override
-    def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        return gaussian_bound(merged, self.diameter, self.sigma)
 
     def binned(self, edges: ArrayLike) -> MatrixMechanism:
         """The mechanism whose reports are binned.

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, Windows
@@ -49,19 +47,12 @@ class Piecewise(WindowReports, UnbiasedNumbers):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> mechanism = Piecewise(Line(0, 4), epsilon=1.0)
+    >>> import numpy as np, ibukit as ik
+    >>> mechanism = Piecewise(ik.Line(0, 4), epsilon=1.0)
     >>> reports = mechanism.randomize([0, 1, 4] * 1000, np.random.default_rng(1))
     >>> bool(abs(mechanism.estimate_mean(reports) - 5 / 3) < 0.3)
     True
     """
-
-    alphabet: Line
-    epsilon: float
-
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     @staticmethod
     @override

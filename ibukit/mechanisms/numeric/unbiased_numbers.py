@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +18,7 @@ from ibukit.mechanisms.numeric.windows import RealReports
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
 
+@dataclass(frozen=True)
 class UnbiasedNumbers(RealReports):
     """Values of a line as numbers t from -1 to 1, and reports whose expectation is t.
 
@@ -25,6 +28,10 @@ class UnbiasedNumbers(RealReports):
 
     alphabet: Line
     epsilon: float
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

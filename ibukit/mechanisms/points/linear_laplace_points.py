@@ -84,10 +84,6 @@ class LinearLaplacePoints(PointReports):
         return 1.0
 
     @override
-    def places(self) -> Floats:
-        return self.alphabet.values.astype(np.float64)
-
-    @override
     def logs(self, points: Floats) -> Floats:
         place = points[:, 0] - self.alphabet.first
         nearest = np.abs(place - np.clip(np.rint(place), 0, self.k - 1))

@@ -80,10 +80,6 @@ class PlanarLaplacePoints(PointReports):
         return min(self.alphabet.cell_shape)
 
     @override
-    def places(self) -> Floats:
-        return centres(self.alphabet)
-
-    @override
     def logs(self, points: Floats) -> Floats:
         away = distances(self.alphabet, points)
         away -= nearest_distance(self.alphabet, points)

@@ -12,7 +12,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
+from ibukit.domain.grid import Grid
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.points.coordinates import centres
 from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
 from ibukit.mechanisms.points.real_numbers import real_numbers
 from ibukit.tally.tally import Tally, make_tally_part
@@ -37,9 +39,11 @@ class PointReports(Mechanism):
     def side(self) -> float:
         """Side of the largest squares in which reports are merged."""
 
-    @abstractmethod
     def places(self) -> Floats:
         """Places of the secrets, in the coordinates of reports, shape (k,) or (k, 2)."""
+        if isinstance(self.alphabet, Grid):
+            return centres(self.alphabet)
+        return self.alphabet.values.astype(np.float64)
 
     @abstractmethod
     def logs(self, points: Floats) -> Floats:

@@ -15,7 +15,6 @@ from ibukit._ground.typing import override
 from ibukit.domain.grid import Grid
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
-    GaussianNoise,
     check_sigma,
 )
 from ibukit.mechanisms.points.coordinates import (
@@ -27,19 +26,16 @@ from ibukit.mechanisms.points.coordinates import (
     nearest_distance,
     points_of,
 )
-from ibukit.mechanisms.points.gaussian_merging import (
+from ibukit.mechanisms.points.gaussian_points import (
+    GaussianPoints,
     ascending_edges,
-    gaussian_bound,
     masses_between,
-    square_side,
 )
-from ibukit.mechanisms.points.merging import Merged
-from ibukit.mechanisms.points.point_reports import PointReports
 from ibukit.tally.tally import Tally
 
 
 @dataclass(frozen=True)
-class PlanarGaussian(GaussianNoise, PointReports):
+class PlanarGaussian(GaussianPoints):
     r"""Gaussian noise in the plane: reports are points.
 
     The density of z given x is :math:`e^{-r^{2} / (2\,\sigma^{2})} / (2\,\pi\,\sigma^{2})`, r the
@@ -89,15 +85,6 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def diameter(self) -> float:
         return float(np.hypot(*(extent(self.alphabet) - self.alphabet.cell_shape[::-1])))
 
-    @property
-    @override
-    def side(self) -> float:
-        return square_side(self.diameter, self.sigma)
-
-    @override
-    def places(self) -> Floats:
-        return centres(self.alphabet)
-
     @override
     def logs(self, points: Floats) -> Floats:
         away = distances(self.alphabet, points)
@@ -109,10 +96,6 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def log_largest(self, points: Floats) -> Floats:
         nearest = nearest_distance(self.alphabet, points)
         return -((nearest / self.sigma) ** 2) / 2 - math.log(2 * math.pi) - 2 * math.log(self.sigma)
-
-    @override
-    def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        return gaussian_bound(merged, self.diameter, self.sigma)
 
     def tally_points(
         self, points: Any, outside: Outside = "raise", bins: int | None = None
