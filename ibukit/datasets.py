@@ -1,4 +1,4 @@
-"""The tables of counts behind the book: each read from data/, its SHA-256 checked, returned with its alphabet."""
+"""Data sets of the book: tables of counts with their alphabets, verified by SHA-256."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from geopandas import GeoDataFrame
 
 PACKAGE = Path(__file__).parent
-# inside the wheel, or beside the package in a checkout
+# The data is inside the wheel, or beside the package in a checkout.
 DATA = PACKAGE / "_data" if (PACKAGE / "_data").is_dir() else PACKAGE.parent / "data"
 
 GOWALLA = "check-ins of Gowalla: SNAP loc-gowalla (Cho, Myers and Leskovec, KDD 2011)"
 ADULT = "UCI Adult (Becker and Kohavi, 1996), CC BY 4.0"
 PRIVIC = "check-ins of Gowalla as gridded in the PRIVIC authors' published files (MIT licence)"
-TAXI = "NYC TLC yellow-cab trip records 2018-2020, a sample of 360,000: a substitute for the paper's table"
+TAXI = (
+    "NYC TLC yellow-cab trip records 2018-2020, a sample of 360,000: a substitute for the paper's "
+    "table"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class Dataset(arguments.ReadOnlyArrays):
     alphabet : Alphabet
     source : str
     landmarks : mapping of name to (lat, lon)
-        Places that a map of it can name, in degrees to 100 m; empty where there is no map.
+        Places to name on a map, in degrees, accurate to 100 m; empty if there is no map.
 
     Examples
     --------
@@ -60,7 +63,7 @@ class Dataset(arguments.ReadOnlyArrays):
 
     @property
     def n(self) -> int:
-        """How many were counted."""
+        """Number of people, check-ins or trips."""
         return int(self.counts.sum())
 
     @cached_property
@@ -145,17 +148,17 @@ def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
 def load_gowalla(city: str) -> Dataset:
     """Check-ins of Gowalla on the grid of cells that a paper uses.
 
-    ============================  =============  =========  ==================================================
-    city                          rows x cols    check-ins  remark
-    ============================  =============  =========  ==================================================
-    ``manhattan``                 20 x 14           98,061  the degrees the paper prints; it counts 98,060
-    ``manhattan_exact_km``        20 x 14           98,060  a box of exactly 10 km x 7 km from the same corner
-    ``paris``                     12 x 16           10,991
-    ``san_francisco``             16 x 24          123,026
-    ``san_francisco_24x17``       17 x 24          123,026  the same box in 17 rows
-    ``privic_paris``              11 x 15           10,078  as the PRIVIC authors' program reads its own file
-    ``privic_san_francisco``      16 x 24          123,025  likewise
-    ============================  =============  =========  ==================================================
+    ========================  ===========  =========  ==============================================
+    city                      rows x cols  check-ins  remark
+    ========================  ===========  =========  ==============================================
+    ``manhattan``             20 x 14         98,061  the degrees the paper prints; it counts 98,060
+    ``manhattan_exact_km``    20 x 14         98,060  a box of 10 km x 7 km from the same corner
+    ``paris``                 12 x 16         10,991
+    ``san_francisco``         16 x 24        123,026
+    ``san_francisco_24x17``   17 x 24        123,026  the same box in 17 rows
+    ``privic_paris``          11 x 15         10,078  as the PRIVIC authors' program reads it
+    ``privic_san_francisco``  16 x 24        123,025  likewise
+    ========================  ===========  =========  ==============================================
 
     Parameters
     ----------
@@ -178,9 +181,9 @@ def load_gowalla(city: str) -> Dataset:
 
     Notes
     -----
-    The PRIVIC files count rows from the north and columns from the east; here row 0 is the south and column 0 the
-    west, as everywhere. Their cell number c is our code k - 1 - c. Their reader takes the first line of data for a
-    header, so one check-in is lost.
+    The PRIVIC files count rows from the north and columns from the east; here row 0 is the south
+    and column 0 the west, as everywhere. Their cell number c is our code k - 1 - c. Their reader
+    takes the first line of data for a header, so one check-in is lost.
 
     Examples
     --------
@@ -215,7 +218,8 @@ def load_places(city: str) -> GeoDataFrame:
     """
     if not arguments.is_one_of(city, _CITIES):
         raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
-    from geopandas import GeoDataFrame  # which takes a second to import
+    # geopandas takes a second to import.
+    from geopandas import GeoDataFrame
 
     file = next(name for name in ("manhattan", "paris", "san_francisco") if name in city)
     found = json.loads(_content(f"places/{file}.geojson"))
@@ -307,7 +311,7 @@ def load_taxi_distances() -> Dataset:
 
 
 def load_taxi_payments() -> Dataset:
-    """How New York taxi trips were paid, a substitute for the paper's table.
+    """Payment types of New York taxi trips, a substitute for the paper's table.
 
     Examples
     --------
@@ -341,7 +345,7 @@ def _privic(
     def load(city: str) -> Dataset:
         rows = _read(f"privic/{city.removeprefix('privic_')}.csv")
         n_rows, n_cols = (max(int(row[axis]) for row in rows) + 1 for axis in ("i", "j"))
-        # theirs starts in the north-east and goes west, then south: ours read backwards
+        # Their cells start in the north-east and run west, then south: the reverse of our order.
         counts = arguments.frozen(_counts(rows, "count_as_read")[::-1].copy())
         grid = Grid(n_rows, n_cols, unit="cell", bounds=bounds)
         return Dataset(f"gowalla_{city}", counts, grid, PRIVIC, dict(landmarks))
@@ -371,7 +375,7 @@ _SAN_FRANCISCO = {
 _BAY = (37.7228, 37.7946, -122.5153, -122.3789)
 _CITIES: dict[str, Callable[[str], Dataset]] = {
     "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374), _MANHATTAN),
-    # 10 km of latitude and 7 km of longitude from the same south-west corner
+    # A box of 10 km of latitude and 7 km of longitude from the same south-west corner.
     "manhattan_exact_km": _gowalla((40.7044, 40.794231, -74.0205, -73.937439), _MANHATTAN),
     "paris": _gowalla((48.8286, 48.8798, 2.2855, 2.3909), _PARIS),
     "san_francisco": _gowalla(_BAY, _SAN_FRANCISCO),
@@ -393,19 +397,19 @@ def _counts(rows: list[dict[str, str]], column: str) -> Ints:
 
 
 def _read(name: str) -> list[dict[str, str]]:
-    """Rows of a table whose hash is the recorded one."""
+    """Return the rows of a table whose hash is the recorded one."""
     return list(csv.DictReader(_content(name).decode("utf-8").splitlines()))
 
 
 def _content(name: str) -> bytes:
-    """A file whose hash is the recorded one."""
+    """Return the content of a file; raise DataChanged if its hash is not the recorded one."""
     content = (DATA / name).read_bytes()
     sums = (line.split() for line in (DATA / "SHA256SUMS").read_text("utf-8").splitlines())
     recorded = {file: digest for digest, file in sums}
     found = hashlib.sha256(content).hexdigest()
     if found != recorded.get(name):
         raise DataChanged(
-            f"{DATA / name} has SHA-256 {found}, recorded is {recorded.get(name)}: restore the file, or, if the change "
-            "is meant, write its new hash into SHA256SUMS"
+            f"{DATA / name} has SHA-256 {found}, recorded is {recorded.get(name)}: restore the "
+            "file, or, if the change is meant, write its new hash into SHA256SUMS"
         )
     return content

@@ -1,4 +1,4 @@
-"""The named errors: each says which argument, which value, and what to do."""
+"""Named errors; each message names the argument, the value, and what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class IbukitError(Exception):
-    """What every named error of the package is."""
+    """Base class of all ibukit errors."""
 
 
 class InvalidDistribution(IbukitError, ValueError):
@@ -14,11 +14,11 @@ class InvalidDistribution(IbukitError, ValueError):
 
 
 class AlphabetMismatch(IbukitError, ValueError):
-    """Two objects speak of different alphabets, or a value is not in the alphabet."""
+    """Two objects have different alphabets, or a value is not in the alphabet."""
 
 
 class MechanismMismatch(IbukitError, ValueError):
-    """Reports came through another mechanism than the one they are handed in for."""
+    """Reports came through another mechanism than the given one."""
 
 
 class ImpossibleReport(IbukitError, ValueError):
@@ -33,16 +33,16 @@ class NotInvertible(IbukitError, ValueError):
 
 
 class Infeasible(IbukitError, ValueError):
-    """No mechanism keeps the bound that was asked for.
+    """No mechanism keeps the requested bound.
 
-    What is possible stands in the message.
+    The message states the bounds that are possible.
     """
 
 
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 
-    The message says what to release through instead.
+    The message names a mechanism that has one.
     """
 
 
@@ -61,22 +61,22 @@ class MissingExtra(IbukitError, ImportError):
 
 
 class DataChanged(IbukitError, RuntimeError):
-    """Data is not what it was.
+    """Data has changed.
 
-    A data file or a file of results does not have the recorded SHA-256, another has written to it,
-    or reports are not what they were when they were tallied.
+    A data file or a file of results does not have the recorded SHA-256, another process has written
+    to it, or reports differ from those that were tallied.
     """
 
 
 class ForeignFile(IbukitError, ValueError):
-    """A file of results belongs to another question, or is no such file."""
+    """A file belongs to another computation, or has another format."""
 
 
 class ConvergenceError(IbukitError, RuntimeError):
     """An iteration missed its goal: a tolerance, or a stopping rule.
 
-    `estimate` is the best that was found, which is what the function returns with ``strict=False``:
-    an estimate, or whatever else it makes.
+    `estimate` is the best result that was found, which the function returns with ``strict=False``;
+    mostly an `Estimate`.
 
     Examples
     --------
@@ -91,9 +91,10 @@ class ConvergenceError(IbukitError, RuntimeError):
 
     def __init__(self, message: str, estimate: Any):
         super().__init__(message)
-        self.estimate = estimate  # mostly an `Estimate`, which knows of errors and not they of it
+        # The type is Any, because `Estimate` and other results stand above this module.
+        self.estimate = estimate
 
     def __reduce__(self) -> tuple[type[ConvergenceError], tuple[str, Any]]:
-        # an exception with a second argument does not pickle by itself, and workers must be able to
-        # raise it
+        # An exception with a second argument does not unpickle by default, and worker processes
+        # must be able to raise it.
         return type(self), (str(self), self.estimate)

@@ -1,4 +1,7 @@
-"""The public contract of mechanisms and tallies as checks: for our tests and for mechanisms written elsewhere."""
+"""Checks of the public contract of mechanisms, channels and tallies.
+
+The package's own tests use them, and so can authors of other mechanisms.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,12 @@ from ibukit.channels import Channel
 from ibukit.mechanisms import FiniteMechanism, Mechanism
 from ibukit.tally.tally import Tally
 
+# Absolute tolerance for sums of rows, and relative tolerance for products with the matrix.
 ROW_SUM_TOLERANCE = 1e-12
-RELATIVE = 1e-10
-# each sampler test cries wolf once in a billion runs of a correct sampler
+RELATIVE_TOLERANCE = 1e-10
+# Probability that the test of a correct sampler fails.
 FALSE_ALARM = 1e-9
+# Seed of the default generator, so that a check gives the same result each time.
 SEED = 1
 
 
@@ -28,7 +33,7 @@ def check_mechanism(
 ) -> None:
     r"""Check that a mechanism keeps the contract.
 
-    Raise AssertionError with the finding if not. Where the reports can be listed: the matrix has
+    Raise AssertionError with the finding if not. If the reports can be listed: the matrix has
     non-negative entries and rows that sum to 1 within 1e-12, `forward` and `adjoint` are
     :math:`\theta M` and M w (relative error 1e-10), and the tight privacy level does not exceed
     `epsilon`. For every mechanism: `draw` and `simulate` follow the probabilities that the tally
@@ -40,7 +45,7 @@ def check_mechanism(
     ----------
     mechanism : Mechanism
     rng : numpy.random.Generator, optional
-        By default one of a fixed seed, so that the check says the same each time.
+        By default one of a fixed seed, so that the result is the same each time.
     n : int
         Reports drawn for each secret tested.
     attained : bool
@@ -76,7 +81,7 @@ def check_mechanism(
 
 
 def _check_matrix(mechanism: FiniteMechanism) -> None:
-    """Shape (k, m), entries not negative, rows summing to 1 within 1e-12."""
+    """Check that the shape is (k, m), no entry is negative, and rows sum to 1 within 1e-12."""
     matrix = mechanism.matrix()
     assert matrix.shape == (mechanism.k, mechanism.m), f"matrix has shape {matrix.shape}"
     assert (matrix >= 0).all(), f"matrix has a negative or NaN entry, the least is {matrix.min()}"
@@ -87,7 +92,7 @@ def _check_matrix(mechanism: FiniteMechanism) -> None:
 
 
 def _check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
-    """`forward` is theta M and `adjoint` is M w, each against the dense matrix."""
+    """Check `forward` and `adjoint` against products with the dense matrix."""
     matrix = mechanism.matrix()
     for _ in range(3):
         theta, w = rng.dirichlet(np.ones(mechanism.k)), rng.random(mechanism.m)
@@ -96,12 +101,12 @@ def _check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
 
 
 def _check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
-    """The tight level of the matrix does not exceed the claimed epsilon.
+    """Check that the tight epsilon of the matrix does not exceed the claimed one.
 
-    It equals it if that is demanded.
+    With `attained` both must be equal.
     """
-    level = privacy.epsilon_metric if mechanism.metric else privacy.epsilon_ldp
-    tight = level(mechanism)
+    epsilon_of = privacy.epsilon_metric if mechanism.metric else privacy.epsilon_ldp
+    tight = epsilon_of(mechanism)
     claim = mechanism.epsilon
     assert tight <= claim * (1 + 1e-9), f"epsilon is claimed to be {claim}, the matrix has {tight}"
     if attained:
@@ -111,15 +116,12 @@ def _check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
 
 
 def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
-    """A chi-square test of the reports of one secret.
-
-    It sets them against the probabilities that the tally states.
-    """
+    """Test the reports of one secret against the probabilities that the tally states."""
     only = np.zeros(tally.k)
     only[secret] = 1
     expected = tally.n * tally.forward(only) * np.exp(tally.log_scale)
     cells = expected >= 5
-    # all that is rare goes together, with what was not seen at all
+    # All reports with expectations below 5 are pooled, with those that were not seen at all.
     rest_expected = max(tally.n - expected[cells].sum(), 0.0)
     rest_seen = tally.n - tally.counts[cells].sum()
     statistic = ((tally.counts[cells] - expected[cells]) ** 2 / expected[cells]).sum()
@@ -130,7 +132,8 @@ def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
         freedom -= 1
         p_rest = stats.poisson.sf(rest_seen - 1, max(rest_expected, 1e-9 * tally.n))
         assert p_rest > FALSE_ALARM, (
-            f"{sampler} drew {rest_seen} reports from secret {secret} where {rest_expected:.3g} were expected"
+            f"{sampler} drew {rest_seen} reports from secret {secret} where "
+            f"{rest_expected:.3g} were expected"
         )
     p_value = stats.chi2.sf(statistic, freedom) if freedom > 0 else 1.0
     assert p_value > FALSE_ALARM, (
@@ -227,8 +230,10 @@ def check_channel(channel: Channel) -> None:
 
 
 def _positive(n: int) -> Floats:
-    """Numbers between 1 and 2 without a pattern."""
-    return np.asarray(1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1)
+    """Return numbers between 1 and 2 without a pattern."""
+    # Fractional parts of multiples of the golden ratio are evenly spread.
+    numbers: Floats = 1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1
+    return numbers
 
 
 def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
@@ -243,7 +248,7 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
     ----------
     tally : Tally
     rng : numpy.random.Generator, optional
-        By default one of a fixed seed, so that the check says the same each time.
+        By default one of a fixed seed, so that the result is the same each time.
 
     Raises
     ------
@@ -266,9 +271,10 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
         )
         p = tally.forward(theta)
         assert (p > 0).all(), (
-            f"forward of a full-support distribution has {(p <= 0).sum()} entries that are not positive"
+            f"forward of a full-support distribution has {(p <= 0).sum()} entries that are not "
+            "positive"
         )
-        assert (p <= 1 + RELATIVE).all(), f"forward gives a probability of {p.max()}"
+        assert (p <= 1 + RELATIVE_TOLERANCE).all(), f"forward gives a probability of {p.max()}"
         _close(
             tally.forward(theta + 2 * other), p + 2 * tally.forward(other), "forward is not linear"
         )
@@ -285,11 +291,13 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
 
 
 def _close(got: Floats, expected: Floats, message: str) -> None:
+    """Assert that arrays agree within the relative tolerance."""
     error = np.abs(got - expected) / np.maximum(np.abs(expected), np.finfo(float).tiny)
-    assert error.max() <= RELATIVE, (
+    assert error.max() <= RELATIVE_TOLERANCE, (
         f"{message}: relative error {error.max():.3g} at index {error.argmax()}"
     )
 
 
 def _fixed() -> Generator:
+    """Return the default generator, always in the same state."""
     return np.random.Generator(np.random.PCG64(SEED))
