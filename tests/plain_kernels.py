@@ -13,7 +13,7 @@ import pytest
 import ibukit as ik
 from ibukit.bayes import _gibbs_kernels as gibbs
 from ibukit.bayes._count_recursion_kernels import add_user
-from ibukit.bayes._randomized_response_kernels import told
+from ibukit.bayes._randomized_response_kernels import report_moments
 from ibukit.channels import _bit_kernels, _plane_kernels, _score_kernels
 from ibukit.channels._sign_kernels import hadamard_held, odd
 from ibukit.channels.points._laplace_kernels import from_above, from_below
@@ -263,7 +263,7 @@ def test_a_posterior_of_probabilities_below_all_doubles():
 def test_how_many_of_equal_reports_tell():
     lie, centre, alpha, counts = 0.2, 0.7, np.array([0.5, 0.5, 2.0]), np.array([2, 4, 3])
     y = np.array([0.7 + 0.1j, 0.6 - 0.3j])
-    logs, means, variances, ratios, t, rest, v = told(alpha, counts, lie, centre, y)
+    logs, means, variances, ratios, t, rest, v = report_moments(alpha, counts, lie, centre, y)
     for i, (a, s) in enumerate(zip(alpha, counts, strict=True)):
         rising = [
             math.comb(s, j) * math.prod(a + m for m in range(j)) * lie ** (s - j)
@@ -295,7 +295,7 @@ def test_uniform_numbers_say_whom_a_report_tells():
     # the middles of equal cells: every share is met within one user
     uniforms = np.concatenate([(np.arange(c) + 0.5) / c for c in counts])
     zero, contrast = 0.2, 0.5
-    totals = gibbs.assigned_by_bits(
+    totals = gibbs.assign_by_bits(
         np.packbits(bits, axis=1), counts, zero, contrast, padded, uniforms
     )
     told_by = (
@@ -304,7 +304,7 @@ def test_uniform_numbers_say_whom_a_report_tells():
     assert np.abs(totals - counts @ told_by).max() <= 2
     excess, least = contrast * bits[:, :cells].astype(float), np.full(2, zero)
     assert np.array_equal(
-        gibbs.assigned_by_columns(excess, least, counts, p, uniforms), totals[:cells]
+        gibbs.assign_by_columns(excess, least, counts, p, uniforms), totals[:cells]
     )
 
 

@@ -1,4 +1,4 @@
-"""What the reports say of the distribution, as a distribution over distributions."""
+"""Posterior distributions of the secrets' distribution under a Dirichlet prior."""
 
 from ibukit.bayes.fit import posterior as posterior
 from ibukit.bayes.posterior import Posterior as Posterior

@@ -1,4 +1,4 @@
-"""The chains of the posterior, and what a sweep of them is: what they find out while they warm up."""
+"""Markov chains of the posterior: what a sweep does, and how the warm-up chooses it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from ibukit.bayes._surrogate_metropolis import SurrogateMoves
 from ibukit.tally.tally import Tally
 
 N_CHAINS = 4
-# sweeps in which trajectories are tried, of which the first are not counted
-TRIED, UNCOUNTED = 25, 10
-# with fewer accepted a sweep by augmentation and a walk is the better one
-MIN_ACCEPTED = 0.3
-# sweeps by trajectories for each one by augmentation, which moves what the parabola is wrong about
+# Sweeps of the warm-up in which trajectories are tried; the first ones are not counted.
+TRIAL_SWEEPS, BURN_IN_SWEEPS = 25, 10
+# Below this acceptance rate augmentation followed by a random walk mixes faster.
+MIN_ACCEPTANCE_RATE = 0.3
+# Sweeps by trajectories between two by augmentation, which moves in the directions in which the
+# parabola approximates the log-likelihood badly.
 TRAJECTORIES_IN_A_ROW = 49
 
 
 class Chains:
     """Draws of p, shape (N_CHAINS, k).
 
-    A sweep by augmentation is T' | p (see `_latent_secrets`), then p | T' ~ Dirichlet(alpha + T'),
-    then a step of p by itself (see `_surrogate_moves`). Where trajectories are mostly accepted (see
-    `_trajectories`) a sweep is one of these, but for every fiftieth. Chains start at draws from
-    Dirichlet(min(alpha, 1)), which spread wider than any posterior.
+    A sweep by augmentation draws T' | p (see `_data_augmentation`), then p | T' ~ Dirichlet(alpha +
+    T'), then moves p by a Metropolis step (see `_surrogate_metropolis`). If trajectories are mostly
+    accepted (see `_hamiltonian`) 49 of 50 sweeps are trajectories instead. Chains start at draws
+    from Dirichlet(min(alpha, 1)), which are more dispersed than any posterior, as R-hat requires.
     """
 
     def __init__(self, tally: Tally, alpha: Floats, rng: Generator):
@@ -37,47 +38,53 @@ class Chains:
         self._draw_secrets = sampler_of(tally)
         self._walk = SurrogateMoves.of(tally, alpha)
         self._trajectories: Trajectories | None = None
-        self._weights: list[float] | None = None  # of p, where they are known
+        # log-weights W of the trajectories' targets at p, None after p moved in another way
+        self._weights: list[float] | None = None
         self._in_a_row = 0
         p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)
-        self.p = 0.999 * p + 0.001 / tally.k  # so that every report seen has a probability
+        # Mixed with the uniform distribution, so that every report seen has a positive probability.
+        self.p = 0.999 * p + 0.001 / tally.k
 
-    def assigned(self) -> Ints:
-        """T' | p."""
+    def draw_assigned(self) -> Ints:
+        """Draw T' | p: totals of the secrets that reports tell."""
         return self._draw_secrets(self.p, self._rng)
 
     def warm_up(self, sweeps: int, advance: Callable[[], object]) -> None:
-        """Move from the start, and decide what a sweep is; calls `advance` after each."""
-        if self._walk is not None and sweeps >= TRIED:
-            self._try(Trajectories.of(self._walk), advance)
-            sweeps -= TRIED
+        """Move away from the start and choose the kind of sweep; calls `advance` after each."""
+        if self._walk is not None and sweeps >= TRIAL_SWEEPS:
+            self._trial_sweeps(Trajectories.of(self._walk), advance)
+            sweeps -= TRIAL_SWEEPS
         for _ in range(sweeps):
             self.sweep()
             advance()
 
     def sweep(self, assigned: Ints | None = None) -> None:
-        """Move every chain; with T' | p where it has been drawn already."""
+        """Move every chain once; `assigned` is T' | p if it has been drawn already."""
         if self._trajectories is None:
-            self._augment(self.assigned() if assigned is None else assigned, self._walk)
+            self._sweep_by_augmentation(
+                self.draw_assigned() if assigned is None else assigned, self._walk
+            )
         elif self._in_a_row == TRAJECTORIES_IN_A_ROW:
             self._in_a_row = 0
-            self._augment(self.assigned() if assigned is None else assigned, None)
+            self._sweep_by_augmentation(
+                self.draw_assigned() if assigned is None else assigned, None
+            )
         else:
             self._in_a_row += 1
-            self._travel(self._trajectories)
+            self._sweep_by_trajectories(self._trajectories)
 
     @property
     def needs_secrets(self) -> bool:
-        """Whether the next sweep is by augmentation."""
+        """True if the next sweep is by augmentation."""
         return self._trajectories is None or self._in_a_row == TRAJECTORIES_IN_A_ROW
 
-    def _augment(self, assigned: Ints, walk: SurrogateMoves | None) -> None:
+    def _sweep_by_augmentation(self, assigned: Ints, walk: SurrogateMoves | None) -> None:
         self.p = dirichlet(self._alpha + assigned, self._rng)
         if walk is not None:
             self.p = walk(self.p, self._rng)
         self._weights = None
 
-    def _travel(self, trajectories: Trajectories) -> None:
+    def _sweep_by_trajectories(self, trajectories: Trajectories) -> None:
         if self._weights is None:
             self._weights = [trajectories.weight(each) for each in self.p]
         p = self.p.copy()
@@ -85,41 +92,53 @@ class Chains:
             end, _ = trajectories.end(p[i], self._rng)
             if end is None:
                 continue
-            found = trajectories.weight(end)
-            if found - weight > -self._rng.standard_exponential():
-                p[i], self._weights[i] = end, found
+            end_weight = trajectories.weight(end)
+            # Metropolis: accept with probability min(1, exp(W(end) - W(start))).
+            if end_weight - weight > -self._rng.standard_exponential():
+                p[i], self._weights[i] = end, end_weight
         self.p = p
 
-    def _try(self, trajectories: Trajectories | None, advance: Callable[[], object]) -> None:
-        """Sweeps in which every gain is accepted, so that the chains come near; then a decision about trajectories."""
+    def _trial_sweeps(
+        self, trajectories: Trajectories | None, advance: Callable[[], object]
+    ) -> None:
+        """Trial sweeps in which every gain is accepted, so that chains near the mode; then decide.
+
+        These sweeps do not keep the posterior, which the warm-up need not do. Trajectories are
+        taken if enough would have been accepted by the correct rule.
+        """
         accepted, reflections = 0, 0
         draws: list[Floats] = []
-        for number in range(TRIED):
-            self._augment(self.assigned(), None)
+        for number in range(TRIAL_SWEEPS):
+            self._sweep_by_augmentation(self.draw_assigned(), None)
             for i, start in enumerate(self.p):
                 if trajectories is None:
                     break
-                end, met = trajectories.end(start, self._rng)
+                end, hits = trajectories.end(start, self._rng)
                 if end is None:
                     trajectories = trajectories.shorter()
                     continue
-                chance = -self._rng.standard_exponential()
+                log_uniform = -self._rng.standard_exponential()
                 before, after = trajectories.log_density(start), trajectories.log_density(end)
                 is_accepted = (
                     after - trajectories.parabola(end) - (before - trajectories.parabola(start))
-                    > chance
+                    > log_uniform
                 )
-                if is_accepted or after - before > chance:
+                if is_accepted or after - before > log_uniform:
                     self.p[i] = end
-                if number >= UNCOUNTED:
+                if number >= BURN_IN_SWEEPS:
                     accepted += is_accepted
-                    reflections += met
+                    reflections += hits
                     draws.append(self.p[i].copy())
             advance()
-        if trajectories is None or accepted < MIN_ACCEPTED * N_CHAINS * (TRIED - UNCOUNTED):
+        if trajectories is None or accepted < MIN_ACCEPTANCE_RATE * N_CHAINS * (
+            TRIAL_SWEEPS - BURN_IN_SWEEPS
+        ):
             return
+        # No wall was met in the trial: longer trajectories without random walks around them
+        # suffice.
         if not reflections:
             self._trajectories = trajectories.without_walls().balanced(np.array(draws))
-        # a prior with peaks at the walls would hold a chain there that the parabola lets go
+        # With alpha < 1 the density has peaks at the walls, where a chain would stay long because
+        # the parabola knows nothing of them.
         elif (self._alpha >= 1).all():
             self._trajectories = trajectories.balanced(np.array(draws))

@@ -1,4 +1,7 @@
-"""The exact posterior of the totals by a recursion over users: O(k C(n + k, k)) whatever the number of reports."""
+"""Exact posterior of the totals by a recursion over users: O(k C(n + k, k)) additions.
+
+The cost depends on the number of reports n, not on the number of different ones.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +16,37 @@ from ibukit.bayes._marginals import Marginals
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
 
-# a minute or so, and a quarter of a small machine's memory
+# About a minute of additions, and a quarter of a small machine's memory.
 MAX_TERMS = 4 * 10**9
 MAX_BYTES = 2**31
 
 
 def cost(n: int, k: int) -> tuple[int, int]:
-    """Terms that are added, sum over m = 1..n of k C(m + k - 1, k - 1), and bytes of four numbers for each total."""
+    """Number of terms added, sum over m = 1..n of k C(m + k - 1, k - 1), and bytes of the state."""
     return k * (math.comb(n + k, k) - 1), 32 * math.comb(n + k - 1, k - 1)
 
 
 def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
-    """Coefficients of prod_y (sum_x M_xy z_x)^{s_y}, each times the Dirichlet integral of its monomial.
+    """Exact law of the totals: coefficients of prod_y (sum_x M_xy z_x)^{s_y}, weighted.
 
-    They are the joint probabilities of totals and reports; users are added one at a time. Nothing
-    is ever subtracted, so that each has as many right digits as the channel, less those of n
-    roundings.
+    Each coefficient times the Dirichlet integral of its monomial is the joint probability of totals
+    and reports; users are added one at a time. Only nonnegative numbers are added, so each has as
+    many correct digits as the channel, less those of n roundings.
     """
     n, k = tally.n, tally.k
     terms, n_bytes = cost(n, k)
     if terms > MAX_TERMS or n_bytes > MAX_BYTES:
         raise TooLarge(
-            f"method='exact' would add {readable(terms)} terms for n = {n} reports of {k} secrets (at most "
-            f"{MAX_TERMS:.0e}) and keep {readable(n_bytes)} bytes (at most {MAX_BYTES:.3g}); take method='gibbs' "
-            "with an rng"
+            f"method='exact' would add {readable(terms)} terms for n = {n} reports of {k} secrets "
+            f"(at most {MAX_TERMS:.0e}) and keep {readable(n_bytes)} bytes (at most "
+            f"{MAX_BYTES:.3g}); take method='gibbs' with an rng"
         )
     states = math.comb(n + k - 1, k - 1)
     mantissas, exponents = np.zeros(states), np.zeros(states, dtype=np.int64)
     mantissas[0] = 1.0
     columns = np.ascontiguousarray(tally.matrix().T)
+    # Columns are divided by their largest entry, which returns in the log-evidence below, and
+    # numbers are mantissas with exponents of their own: nothing underflows.
     largest = columns.max(axis=1)
     columns /= largest[:, None]
     steps = _steps(n, k)
@@ -74,7 +79,7 @@ def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
 
 
 def _steps(n: int, k: int) -> Ints:
-    """C(v + j - 1, j) in row j, column v: by how much a total's rank falls with its j-th partial sum v."""
+    """Table C(v + j - 1, j), row j, column v: drop of a total's rank with its j-th partial sum."""
     steps = np.zeros((k - 1, n + 1), dtype=np.int64)
     for j in range(k - 1):
         steps[j, 1:] = 1 if j == 0 else np.cumsum(steps[j - 1, 1:])

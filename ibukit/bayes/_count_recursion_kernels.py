@@ -1,4 +1,7 @@
-"""Joint probabilities of totals and reports, one user at a time, in numbers of any size: mantissa times 2^exponent."""
+"""Recursion over users for joint probabilities of totals and reports.
+
+Numbers of any size are a mantissa times 2^exponent.
+"""
 
 import math
 
@@ -18,13 +21,15 @@ def add_user(
     column: Floats,
     alpha: Floats,
 ) -> None:
-    """From totals of m users to the `states` totals of m + 1, in place; `column` is the new report's M_x.
+    """Add one user in place: from totals of m users to the `states` totals of m + 1.
 
-    w(t) <- sum_x M_x (alpha_x + t_x - 1) / (alpha_0 + m) w(t - e_x): the next secret is x with the
-    probability of Polya's urn. Totals t are ranked by their partial sums s_j = t_0 + ... + t_j,
-    rank = sum_j C(s_j + j, j + 1), so that those of m users are the first ones, and taking away one
-    of t_x moves back by steps[j, s_j] for each j >= x. From the last rank down every t - e_x is
-    still that of m users.
+    `column` is the new report's M_x.
+
+    The recursion is w(t) <- sum_x M_x (alpha_x + t_x - 1) / (alpha_0 + m) w(t - e_x): the next
+    secret is x with the probability of Polya's urn. Totals t are ranked by their partial sums s_j =
+    t_0 + ... + t_j, rank = sum_j C(s_j + j, j + 1), so those of m users have the first ranks, and
+    removing one from t_x lowers the rank by steps[j, s_j] for each j >= x. Going down from the last
+    rank, every t - e_x still holds the number of m users.
     """
     k = len(alpha)
     last = k - 1
@@ -33,22 +38,23 @@ def add_user(
     scale = alpha.sum() + m
     products, powers = np.empty(k), np.empty(k, dtype=np.int64)
     while True:
-        found, highest = 0, 0
+        n_terms, highest = 0, 0
         back = 0
         for x in range(last, -1, -1):
             if x < last:
                 back += steps[x, s[x]]
             own = (m + 1 if x == last else s[x]) - (s[x - 1] if x > 0 else 0)
             if own > 0 and mantissas[rank - back] > 0 and column[x] > 0:
-                products[found] = mantissas[rank - back] * (
+                products[n_terms] = mantissas[rank - back] * (
                     column[x] * ((alpha[x] + (own - 1)) / scale)
                 )
-                powers[found] = exponents[rank - back]
-                if found == 0 or powers[found] > highest:
-                    highest = powers[found]
-                found += 1
+                powers[n_terms] = exponents[rank - back]
+                if n_terms == 0 or powers[n_terms] > highest:
+                    highest = powers[n_terms]
+                n_terms += 1
+        # Terms are added at the scale of the largest exponent; much smaller ones underflow to 0.
         total = 0.0
-        for i in range(found):
+        for i in range(n_terms):
             total += (
                 products[i]
                 if powers[i] == highest
@@ -56,8 +62,8 @@ def add_user(
             )
         mantissas[rank], power = math.frexp(total)
         exponents[rank] = highest + power
-        # the rank below: the first sum that is not 0 goes down, and those before it go as high as
-        # they can
+        # Go to the rank below: the first sum that is not 0 falls by one, and those before it become
+        # as large as they can.
         j = 0
         while j < last and s[j] == 0:
             j += 1

@@ -1,4 +1,10 @@
-"""Secrets assigned to the reports, given a distribution: the half of a Gibbs sweep that depends on the mechanism.
+"""Data augmentation: draw the secrets behind the reports, given a distribution p.
+
+The half of a Gibbs sweep that depends on the mechanism. The mixture M_xz = least_z + (M_xz -
+least_z), with least_z = min_x M_xz, splits each report: with the first part it tells nothing of its
+secret, which is then a draw from p and tells nothing of p. Only the secrets of the second part are
+drawn, so fewer are drawn, and the noisier the reports the faster the chain forgets. Under k-RR the
+second part is the truth itself.
 
 M_xz = least_z + (M_xz - least_z) is a mixture: with its first part the report says nothing of the
 secret, which is then a draw from p and says nothing of p. Only the secrets of the second part
@@ -21,16 +27,19 @@ from ibukit.channels import BitChannel, ResponseChannel, facts
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally, TallyPart
 
-# numpy's multinomial takes some 60 times as long for an entry as the kernel does
-MANY_EQUAL_REPORTS = 64
+# Number of equal reports from which on one multinomial draw is faster than single draws: numpy
+# takes about 60 times as long for an entry as the kernel does.
+MIN_EQUAL_REPORTS = 64
+# Bytes of the matrix of the reports seen; beyond that `sampler_of` raises TooLarge.
 MAX_BYTES = 2**31
+# Number of weights held in memory at a time.
 WEIGHTS_AT_ONCE = 2**22
 
 Sampler = Callable[[Floats, Generator], Ints]
 
 
 def sampler_of(tally: Tally) -> Sampler:
-    """p, shape (chains, k) -> totals of the secrets assigned to the reports, shape (chains, k)."""
+    """Return a function from p, shape (chains, k), to totals of the secrets told, of that shape."""
     samplers = [_sampler(part, tally.k) for part in tally.parts]
     return lambda p, rng: np.asarray(
         sum(draw_secrets(p, rng) for draw_secrets in samplers), dtype=np.int64
@@ -40,30 +49,33 @@ def sampler_of(tally: Tally) -> Sampler:
 def _sampler(part: TallyPart, k: int) -> Sampler:
     channel, counts = part.channel, part.counts
     if (krr := facts.as_response(channel)) is not None:
-        return _Truths(krr, counts)
-    alike = int(counts.sum()) / len(counts)
-    if (bits := facts.as_bits(channel)) is not None and alike <= 2 * k:
-        return _Bits(bits, counts)
+        return _RandomizedResponseSampler(krr, counts)
+    reports_per_column = int(counts.sum()) / len(counts)
+    if (bits := facts.as_bits(channel)) is not None and reports_per_column <= 2 * k:
+        return _BitSampler(bits, counts)
     if 8.0 * k * len(counts) > MAX_BYTES:
         raise TooLarge(
             f"method='gibbs' would write out {k} x {len(counts)} numbers of {part.mechanism}, "
-            f"{8.0 * k * len(counts):.3g} bytes (at most {MAX_BYTES:.3g}): tally fewer reports, or merge secrets"
+            f"{8.0 * k * len(counts):.3g} bytes (at most {MAX_BYTES:.3g}): tally fewer reports, or "
+            "merge secrets"
         )
     columns = np.ascontiguousarray(channel.rows(np.arange(k)).T)
     least = columns.min(axis=1)
     columns -= least[:, None]
-    return (_Columns if alike <= MANY_EQUAL_REPORTS else _EqualReports)(columns, least, counts)
+    return (_ColumnSampler if reports_per_column <= MIN_EQUAL_REPORTS else _MultinomialSampler)(
+        columns, least, counts
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Truths:
-    """k-RR, O(k): with probability (truth - lie) p_z / (theta M)_z the report z is the secret."""
+class _RandomizedResponseSampler:
+    """k-RR in O(k): report z tells its secret with probability (truth - lie) p_z / (theta M)_z."""
 
     channel: ResponseChannel
     counts: Ints
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
-        """One binomial a report."""
+        """Draw one binomial for each different report."""
         own = (self.channel.diagonal - self.channel.off) * p[:, self.channel.reports]
         totals = np.zeros(p.shape, dtype=np.int64)
         totals[:, self.channel.reports] = rng.binomial(self.counts, own / (own + self.channel.off))
@@ -71,19 +83,19 @@ class _Truths:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bits:
-    """Packed rows: k/8 look-ups a row."""
+class _BitSampler:
+    """Unary encodings from packed rows, with k/8 table look-ups a row."""
 
     channel: BitChannel
     counts: Ints
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
-        """One uniform a user."""
+        """Draw one uniform for each user."""
         channel, n = self.channel, int(self.counts.sum())
         padded = np.pad(p, ((0, 0), (0, 8 * channel.packed.shape[1] - channel.k)))
         contrast = channel.one - channel.zero
         totals = [
-            _gibbs_kernels.assigned_by_bits(
+            _gibbs_kernels.assign_by_bits(
                 channel.packed, self.counts, channel.zero, contrast, each, rng.random(n)
             )
             for each in padded
@@ -92,8 +104,8 @@ class _Bits:
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
-    """Any channel, with few reports of a kind."""
+class _ColumnSampler:
+    """Any channel, for few equal reports."""
 
     excess: Floats
     least: Floats
@@ -106,7 +118,7 @@ class _Columns:
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """One uniform a user."""
         totals = [
-            _gibbs_kernels.assigned_by_columns(
+            _gibbs_kernels.assign_by_columns(
                 self.excess, self.least, self.counts, each, rng.random(self._n)
             )
             for each in p
@@ -115,22 +127,24 @@ class _Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class _EqualReports:
-    """Any channel, with many reports of a kind: their secrets are multinomial."""
+class _MultinomialSampler:
+    """Any channel, for many equal reports, whose secrets are multinomial."""
 
     excess: Floats
     least: Floats
     counts: Ints
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
-        """One binomial and one multinomial a kind."""
+        """Draw one binomial and one multinomial for each different report."""
         totals = np.zeros(p.shape, dtype=np.int64)
         step = max(1, WEIGHTS_AT_ONCE // p.size)
         for start in range(0, len(self.counts), step):
             here = slice(start, start + step)
             weights = p[:, None, :] * self.excess[here]
-            held = weights.sum(axis=2)
-            assigned = rng.binomial(self.counts[here], held / (held + self.least[here]))
-            weights /= np.where(held > 0, held, 1)[:, :, None]
+            excess_mass = weights.sum(axis=2)
+            assigned = rng.binomial(
+                self.counts[here], excess_mass / (excess_mass + self.least[here])
+            )
+            weights /= np.where(excess_mass > 0, excess_mass, 1)[:, :, None]
             totals += rng.multinomial(assigned, weights).sum(axis=1)
         return totals

@@ -10,10 +10,10 @@ from ibukit.bayes._gibbs_kernels import MIN_DRAWN
 
 
 def dirichlet(alpha: Floats, rng: Generator) -> Floats:
-    """Draws from Dirichlet(alpha), one a row; by logarithms, so that none is 0 / 0 where alpha is tiny.
+    """Draws from Dirichlet(alpha), one a row, by logarithms: tiny parameters do not give 0 / 0.
 
     If G ~ Gamma(a + 1) and U is uniform, G U^(1 / a) ~ Gamma(a).
     """
     log_g = np.log(rng.standard_gamma(alpha + 1)) - rng.standard_exponential(alpha.shape) / alpha
     g = np.maximum(np.exp(log_g - log_g.max(axis=1, keepdims=True)), MIN_DRAWN)
-    return np.asarray(g / g.sum(axis=1, keepdims=True))
+    return g / g.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The exact posterior as the paper has it: a mixture of Dirichlet distributions over all split matrices."""
+"""Exact posterior by enumeration: a mixture of Dirichlet distributions over all split matrices."""
 
 from __future__ import annotations
 
@@ -13,23 +13,28 @@ from ibukit.bayes._marginals import Marginals
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
 
+# Number of splits that are listed: 2 million take 16 MB for each secret, and a few seconds.
 MAX_SPLITS = 2 * 10**6
 
 
 def n_splits(counts: Ints, k: int) -> int:
-    """How many ways there are to say how many of the s_y reports y came from each secret, for all y together."""
+    """Number of ways to divide the s_y reports y among the k secrets, for all y together."""
     return math.prod(math.comb(int(s) + k - 1, k - 1) for s in counts)
 
 
 def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
-    """Weight of the split r: prod_y [s_y! / prod_x r_yx! prod_x M_xy^r_yx] B(alpha + t(r)) / B(alpha)."""
+    """Exact posterior as a mixture over all splits r of the reports by secret.
+
+    The weight of a split is prod_y [s_y! / prod_x r_yx! prod_x M_xy^r_yx] B(alpha + t(r)) /
+    B(alpha).
+    """
     n, k = tally.n, tally.k
     terms = n_splits(tally.counts, k)
     if terms > MAX_SPLITS:
         raise TooLarge(
-            f"method='enumerate' would list {readable(terms)} splits of n = {n} reports of {k} secrets (at most "
-            f"{MAX_SPLITS:.0e}), which take {readable(8 * terms * k)} bytes; take method='exact', which needs the "
-            "totals alone, or method='gibbs' with an rng"
+            f"method='enumerate' would list {readable(terms)} splits of n = {n} reports of {k} "
+            f"secrets (at most {MAX_SPLITS:.0e}), which take {readable(8 * terms * k)} bytes; take "
+            "method='exact', which needs the totals alone, or method='gibbs' with an rng"
         )
     totals, log_weights = np.zeros((1, k), dtype=np.int64), np.zeros(1)
     for column, s in zip(tally.matrix().T, tally.counts, strict=True):
@@ -37,6 +42,8 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
         log_weight = (
             gammaln(s + 1) - gammaln(split + 1).sum(axis=1) + xlogy(split, column).sum(axis=1)
         )
+        # Outer sum over the reports so far and the splits of this one: totals and log-weights add
+        # up.
         totals = (totals[:, None] + split).reshape(-1, k)
         log_weights = np.add.outer(log_weights, log_weight).ravel()
     log_weights += _log_beta(alpha + totals) - _log_beta(alpha)
@@ -59,4 +66,4 @@ def compositions(total: int, parts: int) -> Ints:
 
 
 def _log_beta(alpha: Floats) -> Floats:
-    return np.asarray(gammaln(alpha).sum(axis=-1) - gammaln(alpha.sum(axis=-1)))
+    return gammaln(alpha).sum(axis=-1) - gammaln(alpha.sum(axis=-1))

@@ -1,4 +1,4 @@
-"""The loops of a Gibbs sweep, with random numbers that were drawn outside: nothing here is random by itself."""
+"""Kernels of a Gibbs sweep; random numbers are drawn outside and passed in."""
 
 import math
 
@@ -8,22 +8,26 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 
-# probabilities below twice this are all the same to any number of users, and stand for those that a
-# double cannot hold
+# Least probability of a draw. Probabilities below twice this are the same to any number of users,
+# and stand for those that a double cannot hold.
 MIN_DRAWN = 1e-300
 
 
 @njit(cache=True)
-def assigned_by_bits(
+def assign_by_bits(
     rows: NDArray[np.uint8], counts: Ints, zero: float, contrast: float, p: Floats, uniforms: Floats
 ) -> Ints:
-    """Totals of the secrets that reports tell, each with probability contrast p_x [bit x of z] / (theta M)_z.
+    """Totals of the secrets that reports of a unary encoding tell.
 
-    With the rest of the probability, zero / (theta M)_z, a report tells nothing. `p` has as many
-    entries as the rows have bits; one uniform for each report; bits are packed most significant
+    Report z tells x with probability contrast p_x [bit x of z] / (theta M)_z.
+
+    With the remaining probability, zero / (theta M)_z, it tells nothing. `p` has as many entries as
+    the rows have bits; there is one uniform for each report; bits are packed most significant
     first.
     """
     n_rows, n_bytes = rows.shape
+    # The table holds the sum of p over the bits of each value of each byte: a row then takes one
+    # look-up a byte. A value's sum is that without its lowest bit plus the bit's own.
     table = np.zeros((n_bytes, 256))
     for j in range(n_bytes):
         for value in range(1, 256):
@@ -44,7 +48,8 @@ def assigned_by_bits(
             user += 1
             if left >= contrast * held:
                 continue
-            # the report tells, and this is uniform up to `held`
+            # The report tells its secret, and this number is uniform up to the sum: find the byte
+            # and then the bit at which the cumulative sum exceeds it.
             left /= contrast
             x = -1
             for j in range(n_bytes):
@@ -66,12 +71,14 @@ def assigned_by_bits(
 
 
 @njit(cache=True)
-def assigned_by_columns(
+def assign_by_columns(
     excess: Floats, least: Floats, counts: Ints, p: Floats, uniforms: Floats
 ) -> Ints:
-    """The same for any channel: report z tells x with probability p_x excess_zx / (theta M)_z, else nothing.
+    """Totals of the secrets that reports of any channel tell.
 
-    excess_zx = M_xz - least_z, with least_z = min_x M_xz.
+    Report z tells x with probability p_x excess_zx / (theta M)_z, or nothing.
+
+    Here excess_zx = M_xz - least_z with least_z = min_x M_xz.
     """
     n_rows, k = excess.shape
     totals = np.zeros(k, dtype=np.int64)
@@ -110,18 +117,21 @@ def surrogate_walk(
     normals: Floats,
     log_uniforms: Floats,
 ) -> None:
-    """Metropolis moves of mass between two secrets, in place, under the prior and a parabola of this slope at p.
+    """Metropolis moves of mass between two secrets, in place, under the prior and a parabola.
 
-    Each move proposes either the two secrets' parts of their common mass from the prior, or the
-    mass moved from the parabola's normal distribution; the one suits where the parabola is flat,
-    the other where it is steep.
+    `slope` is the parabola's at p and is kept up to date.
+
+    Each move proposes either a new division of the two secrets' mass from the prior, or a mass to
+    move from the parabola's normal distribution. The first suits where the parabola is flat, the
+    second where it is steep. The part of the target that is not in the proposal decides about
+    acceptance: the parabola's change in the first case, the prior's in the second.
     """
     for i in range(len(first)):
         x, y = first[i], second[i]
         curvature = hessian[x, x] + hessian[y, y] - 2 * hessian[x, y]
         rise = slope[x] - slope[y]
         if from_prior[i]:
-            # not p + moved, which would leave of a tiny p the rounding of the large one
+            # p + moved would leave only the rounding of the large entry in a tiny one.
             mass = p[x] + p[y]
             to_x, to_y = max(mass * parts[i, 0], MIN_DRAWN), max(mass * parts[i, 1], MIN_DRAWN)
             moved = to_x - p[x] if p[x] < p[y] else p[y] - to_y
@@ -146,12 +156,14 @@ def surrogate_walk(
 def travel(
     off: Floats, velocity: Floats, centre: Floats, covariance: Floats, time: float, most: int
 ) -> int:
-    """Move p = centre + off under a normal law for so long, in place, reflected where an entry is 0; the reflections.
+    """Move p = centre + off along a trajectory under a normal law; return the reflections.
 
-    Between reflections off cos t + velocity sin t, for all entries at once: Hamilton's equations
-    under the law with this covariance, whose inverse is the kinetic energy's, too. A wall turns the
-    part of the velocity towards it, in that metric. After more than `most` reflections it stops,
-    wherever it is.
+    Entries of 0 are walls.
+
+    Between reflections it is off cos t + velocity sin t, for all entries at once: Hamilton's
+    equations under the law with this covariance, whose inverse is the mass matrix, too. A wall
+    reverses the part of the velocity towards it, in that metric. After more than `most` reflections
+    it stops wherever it is.
     """
     k = off.size
     left = time
@@ -164,10 +176,10 @@ def travel(
             amplitude = off[x] * off[x] + velocity[x] * velocity[x]
             if amplitude <= centre[x] * centre[x]:
                 continue
-            # p_x = centre_x + sqrt(amplitude) cos(t - phase) falls to 0 at phase + half
+            # p_x = centre_x + sqrt(amplitude) cos(t - phase) falls to 0 at phase + half.
             half = math.acos(-centre[x] / math.sqrt(amplitude))
-            # which at the wall just met is now, but for rounding: it is met again when the arc
-            # above it is over
+            # At the wall just met this is now, up to rounding: it is met again when the arc above
+            # it is over.
             at = 2.0 * half if x == last else math.atan2(velocity[x], off[x]) + half
             if at < soonest:
                 soonest = max(at, 0.0)
@@ -183,6 +195,7 @@ def travel(
         if reflections > most:
             return reflections
         off[wall] = -centre[wall]
+        # Reflection: subtract twice the velocity's component along covariance @ e_wall.
         push = 2.0 * velocity[wall] / covariance[wall, wall]
         for x in range(k):
             velocity[x] -= push * covariance[x, wall]

@@ -1,12 +1,12 @@
-"""Long trajectories for the chains of the posterior, whose ends hardly depend on where they began.
+"""Hamiltonian Monte Carlo: long trajectories, whose ends hardly depend on where they began.
 
-Under a parabola Q for the log-likelihood, p is normal on the simplex: cut off where an entry would
-be below 0. There Hamilton's equations have a solution in closed form, arcs between reflections at
-the walls, of O(k) each (Pakman and Paninski 2014). So a draw costs as little as one evaluation of
-the likelihood, which judges the end as in `_surrogate_moves`: it is accepted with the probability
-min(1, exp[W(end) - W(beginning)]), where W = L - Q + sum_x (alpha_x - 1) log p_x. The trajectory
-keeps Q's law and can be run backwards. One that meets too many walls would meet as many backwards,
-so that it may be refused.
+Under a parabola Q for the log-likelihood, p is normal on the simplex, truncated where an entry
+would be below 0. There Hamilton's equations have a solution in closed form, arcs between
+reflections at the walls, of O(k) each (Pakman and Paninski 2014). So a proposal costs as little as
+one evaluation of the likelihood, which judges the end as in `_surrogate_metropolis`: it is accepted
+with probability min(1, exp[W(end) - W(start)]), where W = L - Q + sum_x (alpha_x - 1) log p_x. The
+trajectory keeps Q's law and is reversible. One that meets too many walls would meet as many
+backwards, so it may be refused.
 """
 
 from __future__ import annotations
@@ -20,45 +20,51 @@ from scipy.linalg import cholesky, solve_triangular
 
 from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs_kernels import MIN_DRAWN, travel
-from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walked
+from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walk_end
 from ibukit.fisher_information import contrasts
 from ibukit.tally.tally import Tally
 
-# a quarter of a turn makes draws independent, but for what is refused
-LONGEST_TIME, SHORTEST_TIME = math.pi / 2, 0.35
-# where no walls are met: a little more, so that ends lie on the other side rather, makes up for
-# what is refused
+# A quarter of a period makes the end independent of the start, except for refusals; trajectories
+# that meet too many walls are halved down to the second number.
+MAX_TIME, MIN_TIME = math.pi / 2, 0.35
+# Without reflections, integrate slightly past pi/2: ends on the opposite side offset the refusals
+# (antithetic draws).
 TIME_WITHOUT_WALLS = 2.0
-# moves of a walk for each secret before a trajectory that meets walls and after it, as one that
-# falls on a wall again and again leaves its entry at about its height
-MOVES_AROUND = 2
-# so many take about as long as a walk of `_surrogate_moves`
-REFLECTIONS_A_SECRET = 10
-# nats for a whole unit: where reports say next to nothing, a parabola must still be bounded
+# Moves of a random walk for each secret, before and after a trajectory that meets walls: one that
+# hits a wall again and again leaves its entry near the same height.
+WALK_MOVES_PER_SECRET = 2
+# This number of reflections takes about as long as a walk of `_surrogate_metropolis`.
+MAX_REFLECTIONS_PER_SECRET = 10
+# Curvature in nats per squared unit that is added: if reports say next to nothing, the parabola
+# must still be bounded.
 MIN_CURVATURE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """Q(p) = slope . (p - touching) - 1/2 (p - touching) H (p - touching), with a little more curvature than H.
+    """A parabola for the log-likelihood, and trajectories under its normal law.
 
-    Its law is normal with mean `centre` and covariance root root^T, on the vectors with sum 1.
+    With t the point where it is tangent, Q(p) = slope . (p - t) - 1/2 (p - t) H (p - t), where H
+    has MIN_CURVATURE added. Its law is normal with mean `centre` and covariance root root^T on the
+    vectors with sum 1.
     """
 
     tally: Tally
-    bend: Floats | None  # alpha - 1, if not all 0
-    touching: Floats
+    prior_exponents: Floats | None  # alpha - 1, if not all 0
+    tangent_point: Floats
     slope: Floats
     hessian: Floats
     root: Floats
     covariance: Floats
     centre: Floats
-    time: float = LONGEST_TIME
+    time: float = MAX_TIME
     meets_walls: bool = True
 
     @classmethod
     def of(cls, moves: SurrogateMoves) -> Trajectories | None:
-        """Under the parabola of the walk; None where to doubles it is not curved everywhere."""
+        """Trajectories under the parabola of the walk; None if it is not curved in doubles."""
+        # On {v : sum v = 0} with basis U the covariance is U (U^T H U)^-1 U^T; with the Cholesky
+        # factor C of U^T H U its root is U C^-T.
         basis = contrasts(moves.tally.k)
         curved = basis.T @ moves.hessian @ basis
         curved[np.diag_indices(len(curved))] += MIN_CURVATURE
@@ -70,59 +76,81 @@ class Trajectories:
         covariance = root @ root.T
         hessian = moves.hessian + MIN_CURVATURE * (basis @ basis.T)
         centre = moves.centre + covariance @ moves.slope
-        bend = moves.alpha - 1 if (moves.alpha != 1).any() else None
-        return cls(moves.tally, bend, moves.centre, moves.slope, hessian, root, covariance, centre)
+        prior_exponents = moves.alpha - 1 if (moves.alpha != 1).any() else None
+        return cls(
+            moves.tally,
+            prior_exponents,
+            moves.centre,
+            moves.slope,
+            hessian,
+            root,
+            covariance,
+            centre,
+        )
 
     def weight(self, p: Floats) -> float:
-        """W, up to a constant: what the parabola leaves to be judged."""
+        """Log-weight W, up to a constant: log-density less the parabola."""
         return self.log_density(p) - self.parabola(p)
 
     def log_density(self, p: Floats) -> float:
-        """Of the posterior, up to a constant."""
+        """Log-density of the posterior, up to a constant."""
         with np.errstate(divide="ignore"):  # where a report is impossible it is -inf, and refused
-            found = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
-        return found if self.bend is None else found + float(self.bend @ np.log(p))
+            log_likelihood = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
+        return (
+            log_likelihood
+            if self.prior_exponents is None
+            else log_likelihood + float(self.prior_exponents @ np.log(p))
+        )
 
     def parabola(self, p: Floats) -> float:
-        """Q."""
-        off = p - self.touching
-        return float(self.slope @ off - off @ self.hessian @ off / 2)
+        """Value of the parabola Q."""
+        deviation = p - self.tangent_point
+        return float(self.slope @ deviation - deviation @ self.hessian @ deviation / 2)
 
     def end(self, p: Floats, rng: Generator) -> tuple[Floats | None, int]:
-        """Where a trajectory from p ends, None if it has met too many walls, and how many it has met.
+        """End of a trajectory from p, None after too many reflections, and their number.
 
-        With walls to meet it goes between two walks, in an order that is the same backwards.
+        If it can meet walls it goes between two random walks, in an order that is the same
+        backwards.
         """
-        p = self._walked(p, rng)
-        off, most = p - self.centre, REFLECTIONS_A_SECRET * len(p)
+        p = self._walk(p, rng)
+        deviation, max_reflections = p - self.centre, MAX_REFLECTIONS_PER_SECRET * len(p)
         velocity = self.root @ rng.standard_normal(self.root.shape[1])
-        met = int(travel(off, velocity, self.centre, self.covariance, self.time, most))
-        if met > most:
-            return None, met
-        found = np.maximum(self.centre + off, MIN_DRAWN)  # by rounding an entry may be below 0
-        return self._walked(found / found.sum(), rng), met
+        hits = int(
+            travel(deviation, velocity, self.centre, self.covariance, self.time, max_reflections)
+        )
+        if hits > max_reflections:
+            return None, hits
+        end = np.maximum(self.centre + deviation, MIN_DRAWN)  # by rounding an entry may be below 0
+        return self._walk(end / end.sum(), rng), hits
 
-    def _walked(self, p: Floats, rng: Generator) -> Floats:
+    def _walk(self, p: Floats, rng: Generator) -> Floats:
         if not self.meets_walls:
             return p
-        slope = self.slope - self.hessian @ (p - self.touching)
-        return walked(p, slope, self.hessian, np.ones(len(p)), MOVES_AROUND, rng)
+        slope = self.slope - self.hessian @ (p - self.tangent_point)
+        return walk_end(p, slope, self.hessian, np.ones(len(p)), WALK_MOVES_PER_SECRET, rng)
 
     def shorter(self) -> Trajectories | None:
-        """Half as long, or None where they are short already."""
-        return replace(self, time=self.time / 2) if self.time / 2 >= SHORTEST_TIME else None
+        """Trajectories of half the time, or None if that is too short."""
+        return replace(self, time=self.time / 2) if self.time / 2 >= MIN_TIME else None
 
     def without_walls(self) -> Trajectories:
-        """As long as is best where no walls are met."""
+        """Trajectories of the time that is best without walls."""
         return replace(self, time=TIME_WITHOUT_WALLS, meets_walls=False)
 
     def balanced(self, draws: Floats) -> Trajectories:
-        """With a slope that is right on average over draws, not where the parabola touches.
+        """Trajectories with a slope that is right on average over draws, not at the tangent point.
 
-        The third-order terms of the log-likelihood have a mean slope: sum_z M_z counts_z / (theta
+        The third derivative of the log-likelihood adds a mean slope: sum_z M_z counts_z / (theta
         M)_z^3 times the mean square of the deviations of (p M)_z. Without it more ends are refused.
         """
         operator = self.tally.operator
-        squares = np.mean([operator.forward(draw - self.touching) ** 2 for draw in draws], axis=0)
-        bent = operator.adjoint(self.tally.counts * squares / operator.forward(self.touching) ** 3)
-        return replace(self, slope=self.slope + bent, centre=self.centre + self.covariance @ bent)
+        squares = np.mean(
+            [operator.forward(draw - self.tangent_point) ** 2 for draw in draws], axis=0
+        )
+        correction = operator.adjoint(
+            self.tally.counts * squares / operator.forward(self.tangent_point) ** 3
+        )
+        return replace(
+            self, slope=self.slope + correction, centre=self.centre + self.covariance @ correction
+        )

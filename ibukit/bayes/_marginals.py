@@ -1,4 +1,4 @@
-"""What the exact posteriors of the totals T_x say of the probabilities P_x and the frequencies T_x / n."""
+"""Marginal laws of the probabilities P_x and the frequencies T_x / n from those of totals T_x."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from scipy.special import betainc
 
 from ibukit._ground.arguments import Floats
 
-# shares of a mixture below this change no digit of its quantiles
-NOTHING = 1e-18
-LOG_SMALLEST = math.log(1e-300)
+# Components of a mixture with smaller shares change no digit of its quantiles.
+NEGLIGIBLE_SHARE = 1e-18
+# Quantiles below 1e-300 are returned as 0.
+LOG_MIN_PROBABILITY = math.log(1e-300)
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Pr[T_x = t | reports] in row x, column t = 0..n; P given T is Dirichlet(alpha + T), so P_x a mixture of betas."""
+    """Posterior Pr[T_x = t | reports] in row x, column t = 0..n.
+
+    P given T is Dirichlet(alpha + T), so each P_x is a mixture of beta distributions.
+    """
 
     shares: Floats
     alpha: Floats
@@ -30,7 +34,7 @@ class Marginals:
         return int(self.shares.shape[1] - 1)
 
     def mean(self, of: str) -> Floats:
-        """E[P | reports] = (alpha + n E[F | reports]) / (alpha_0 + n), or E[F | reports]."""
+        """Mean E[P | reports] = (alpha + n E[F | reports]) / (alpha_0 + n), or E[F | reports]."""
         frequencies: Floats = self.shares @ np.arange(self.n + 1) / self.n
         return (
             frequencies
@@ -39,31 +43,31 @@ class Marginals:
         )
 
     def standard_deviations(self, of: str) -> Floats:
-        """By Var P_x = E[Var(P_x | T)] + Var(E[P_x | T]), two terms that are not negative."""
+        """Standard deviations by Var P_x = E[Var(P_x | T)] + Var(E[P_x | T]): nothing cancels."""
         totals = np.arange(self.n + 1)
-        off = totals - self.n * self.mean("frequencies")[:, None]
-        spread = (self.shares * off**2).sum(axis=1)
+        deviation = totals - self.n * self.mean("frequencies")[:, None]
+        spread = (self.shares * deviation**2).sum(axis=1)
         if of == "frequencies":
-            return np.asarray(np.sqrt(spread) / self.n)
+            return np.sqrt(spread) / self.n
         total = self.alpha.sum() + self.n
         mean = (self.alpha[:, None] + totals) / total
         within = (self.shares * mean * (1 - mean)).sum(axis=1) / (total + 1)
-        return np.asarray(np.sqrt(within + spread / total**2))
+        return np.sqrt(within + spread / total**2)
 
     def quantiles(self, of: str, level: float) -> Floats:
-        """The least value that at least `level` of the posterior does not exceed, shape (k,)."""
+        """Least values that at least `level` of the posterior does not exceed, shape (k,)."""
         if of == "frequencies":
-            # rounding may leave the last sum below 1
+            # Rounding may leave the last sum below 1.
             reached = np.cumsum(self.shares, axis=1) >= level - 1e-12
             reached[:, -1] = True
-            return np.asarray(reached.argmax(axis=1) / self.n)
+            return reached.argmax(axis=1) / self.n
         return np.array([self._quantile(x, level) for x in range(len(self.alpha))])
 
     def _quantile(self, x: int, level: float) -> float:
-        """The root of a mixture's distribution function, for log p: quantiles may be as small as 1e-300."""
+        """Quantile of the mixture for secret x: a root in log p, as p may be tiny."""
         if len(self.alpha) == 1:
             return 1.0
-        (totals,) = np.nonzero(self.shares[x] > NOTHING)
+        (totals,) = np.nonzero(self.shares[x] > NEGLIGIBLE_SHARE)
         share = self.shares[x, totals] / self.shares[x, totals].sum()
         a = self.alpha[x] + totals
         b = self.alpha.sum() + self.n - a
@@ -71,11 +75,11 @@ class Marginals:
         def excess(log_p: float) -> float:
             return float(share @ betainc(a, b, math.exp(log_p))) - level
 
-        if excess(LOG_SMALLEST) >= 0:
+        if excess(LOG_MIN_PROBABILITY) >= 0:
             return 0.0
-        return math.exp(brentq(excess, LOG_SMALLEST, 0.0, xtol=1e-15, rtol=1e-14))
+        return math.exp(brentq(excess, LOG_MIN_PROBABILITY, 0.0, xtol=1e-15, rtol=1e-14))
 
 
 def from_frequencies(frequencies: Floats, alpha: Floats, n: int) -> Floats:
-    """E[P | reports] from E[F | reports]: P given F is Dirichlet(alpha + n F)."""
-    return np.asarray((alpha + n * frequencies) / (alpha.sum() + n))
+    """Mean E[P | reports] from E[F | reports], because P given F is Dirichlet(alpha + n F)."""
+    return (alpha + n * frequencies) / (alpha.sum() + n)

@@ -1,4 +1,4 @@
-"""The recursion over equal reports of k-RR, at one point on the real axis and at many beside it."""
+"""Recursion over equal reports of k-RR, at one point on the real axis and at many on a contour."""
 
 import math
 from typing import Any
@@ -13,10 +13,12 @@ Complexes = NDArray[np.complexfloating[Any, Any]]
 
 
 @njit(cache=True, error_model="numpy")
-def told(
+def report_moments(
     alpha: Floats, counts: Ints, lie: float, centre: float, y: Complexes
 ) -> tuple[Floats, Floats, Floats, Complexes, Complexes, Complexes, Complexes]:
-    """Moments of how many of s equal reports tell: of t with the weights C(s, t) alpha (alpha + 1) ... y^t lie^(s - t).
+    """Moments of the number t of s equal reports that tell their secret.
+
+    The weights of t are C(s, t) alpha (alpha + 1) ... (alpha + t - 1) y^t lie^(s - t).
 
     Pairs (alpha, s) come sorted. At the centre: the logarithm of the sum B_s of the weights, mean
     and variance of t. At each y, shape (pairs, points): B_s divided by that at the centre, mean, s
@@ -30,6 +32,7 @@ def told(
     t, v = np.zeros((pairs, points), np.complex128), np.zeros((pairs, points), np.complex128)
     rest = np.zeros((pairs, points), np.complex128)
     for i in range(pairs):
+        # Pairs with the same alpha go on from the moments of the smaller count.
         s = 0
         if i > 0 and alpha[i] == alpha[i - 1]:
             s = counts[i - 1]
@@ -47,7 +50,7 @@ def told(
             mean = s * share
             for j in range(points):
                 off = lie + y[j] * (a + here_t[j])
-                # 1 / off, which as such takes five times as long
+                # The reciprocal 1 / off of a complex number, five times as fast as the division.
                 by = off.conjugate() * (1 / (off.real * off.real + off.imag * off.imag))
                 q = y[j] * by
                 part = q * (a + here_t[j])

@@ -1,11 +1,11 @@
-"""Long steps for the Gibbs chains: a walk under a parabola for the log-likelihood, judged by the likelihood itself.
+"""Metropolis steps with a surrogate: a random walk under a parabola, judged by the likelihood.
 
-Where reports tell little of the secrets behind them, data augmentation moves by little: knowing all
-secrets, p is all but known. The log-likelihood of many reports is close to a parabola, under which
-a move costs O(k) and not O(n), so that a walk can be long enough to forget where it began. Its end
-is accepted with the probability min(1, exp[(L - Q)(end) - (L - Q)(beginning)]): Metropolis-Hastings
-with an approximation as its proposal (a surrogate transition). It leaves the posterior as it is,
-however poor the parabola Q may be, which only makes it refuse more.
+If reports tell little of their secrets, data augmentation moves slowly: given all secrets, p is
+nearly determined. The log-likelihood of many reports is close to a parabola Q, under which a move
+costs O(k) instead of O(n), so a walk can be long enough to forget where it began. Its end is
+accepted with probability min(1, exp[(L - Q)(end) - (L - Q)(start)]): Metropolis-Hastings with a
+proposal that is reversible under Q (a surrogate transition). It keeps the posterior for any Q; a
+poor one is only refused more often.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ from ibukit.solvers import Problem, best_found
 from ibukit.solvers.bits import ROWS_A_SECRET, BitReports
 from ibukit.tally.tally import Tally, TallyPart
 
-# the matrix of the parabola is dense
-MAX_SECRETS_MOVED = 512
-# of the walk, for each secret: with fewer the draws depend more on each other, more take longer
-# than they help
-MOVES = 10
-# where the parabola touches; nothing depends on it but how often an end is accepted
-TOUCHING_TOL = 1e-6
+# The Hessian of the parabola is a dense matrix; larger alphabets do without these steps.
+MAX_SECRETS = 512
+# Moves of a walk for each secret: with fewer, draws are more correlated; more cost more than they
+# help.
+MOVES_PER_SECRET = 10
+# Gap of the estimate near which the parabola is tangent; it affects acceptance rates only.
+TANGENT_POINT_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class SurrogateMoves:
-    """Q(p) = slope . (p - centre) - 1/2 (p - centre) H (p - centre), H = M diag(counts / (centre M)^2) M^T."""
+    """A parabola for the log-likelihood that is tangent at `centre`.
+
+    Q(p) = slope . (p - centre) - 1/2 (p - centre) H (p - centre), where H = M diag(counts / (centre
+    M)^2) M^T is the observed information there.
+    """
 
     tally: Tally
     alpha: Floats
@@ -44,38 +48,46 @@ class SurrogateMoves:
 
     @classmethod
     def of(cls, tally: Tally, alpha: Floats) -> SurrogateMoves | None:
-        """The parabola that touches near the posterior mean; None where its matrix would be large."""
-        if not 2 <= tally.k <= MAX_SECRETS_MOVED:
+        """Parabola tangent near the posterior mean; None for alphabets that are too large."""
+        if not 2 <= tally.k <= MAX_SECRETS:
             return None
         problem = Problem(tally.operator, tally.counts, tally.n)
-        best = best_found(problem, TOUCHING_TOL).theta
+        best = best_found(problem, TANGENT_POINT_TOLERANCE).theta
         centre = (tally.n * best + alpha) / (tally.n + alpha.sum())
         slope = tally.operator.adjoint(tally.counts / tally.operator.forward(centre))
         hessian = np.sum([_hessian(part, centre) for part in tally.parts], axis=0)
         return cls(tally, alpha, centre, slope, np.ascontiguousarray(hessian))
 
     def __call__(self, p: Floats, rng: Generator) -> Floats:
-        """One step of each chain, p of shape (chains, k)."""
+        """Move each chain by one step, p of shape (chains, k)."""
         return np.array([self._step(each, rng) for each in p])
 
     def _step(self, p: Floats, rng: Generator) -> Floats:
-        end = walked(
-            p, self.slope - self.hessian @ (p - self.centre), self.hessian, self.alpha, MOVES, rng
+        end = walk_end(
+            p,
+            self.slope - self.hessian @ (p - self.centre),
+            self.hessian,
+            self.alpha,
+            MOVES_PER_SECRET,
+            rng,
         )
         log_ratio = self._surrogate_error(end) - self._surrogate_error(p)
         return end if log_ratio > -rng.standard_exponential() else p
 
     def _surrogate_error(self, p: Floats) -> float:
-        """L - Q."""
-        off = p - self.centre
+        """Log-likelihood less the parabola, L - Q."""
+        deviation = p - self.centre
         likelihood = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
-        return likelihood - float(self.slope @ off - off @ self.hessian @ off / 2)
+        return likelihood - float(self.slope @ deviation - deviation @ self.hessian @ deviation / 2)
 
 
-def walked(
+def walk_end(
     p: Floats, slope: Floats, hessian: Floats, alpha: Floats, moves: int, rng: Generator
 ) -> Floats:
-    """Where a walk of so many moves for each secret ends, under the prior and a parabola with this slope at p."""
+    """End of a random walk of `moves` moves per secret, under the prior and a parabola.
+
+    `slope` is the parabola's at p.
+    """
     k, moves = len(p), moves * len(p)
     first = rng.integers(0, k, moves)
     second = (first + rng.integers(1, k, moves)) % k
@@ -92,7 +104,7 @@ def walked(
         rng.standard_normal(moves),
         -rng.standard_exponential(moves),
     )
-    return np.asarray(end / end.sum())
+    return end / end.sum()
 
 
 def _hessian(part: TallyPart, theta: Floats) -> Floats:

@@ -15,7 +15,7 @@ from ibukit.bayes import _gibbs
 from ibukit.bayes._count_recursion import posterior_of_totals
 from ibukit.bayes._enumeration import posterior_by_splits
 from ibukit.bayes._marginals import from_frequencies
-from ibukit.bayes._randomized_response import posterior_under_response
+from ibukit.bayes._randomized_response import randomized_response_posterior
 from ibukit.bayes.posterior import Exact, Law, Posterior
 from ibukit.domain.status import Status
 from ibukit.errors import ConvergenceError
@@ -122,16 +122,19 @@ def posterior(
 
     References
     ----------
-    .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1 and Propositions 3.2 and A.3.
-    .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
-       improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021.
-    .. [contour] Weideman and Trefethen, "Parabolic and hyperbolic contours for computing the Bromwich integral", Math.
-       Comp. 76, 2007.
-    .. [augmentation] Tanner and Wong, "The calculation of posterior distributions by data augmentation", JASA 82, 1987.
-    .. [approximation] Christen and Fox, "Markov chain Monte Carlo using an approximation", J. Comput. Graph. Stat. 14,
-       2005.
-    .. [trajectories] Pakman and Paninski, "Exact Hamiltonian Monte Carlo for truncated multivariate Gaussians",
-       J. Comput. Graph. Stat. 23, 2014.
+    .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1 and Propositions
+       3.2 and A.3.
+    .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and
+       localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16,
+       2021.
+    .. [contour] Weideman and Trefethen, "Parabolic and hyperbolic contours for computing the
+       Bromwich integral", Math. Comp. 76, 2007.
+    .. [augmentation] Tanner and Wong, "The calculation of posterior distributions by data
+       augmentation", JASA 82, 1987.
+    .. [approximation] Christen and Fox, "Markov chain Monte Carlo using an approximation", J.
+       Comput. Graph. Stat. 14, 2005.
+    .. [trajectories] Pakman and Paninski, "Exact Hamiltonian Monte Carlo for truncated multivariate
+       Gaussians", J. Comput. Graph. Stat. 23, 2014.
 
     Examples
     --------
@@ -186,20 +189,21 @@ def posterior(
         _shrinkage=shrinkage,
     )
     if arguments.flag("strict", strict) and status is Status.MAX_ITER:
-        raise ConvergenceError(message_of_few_draws(found, max_sweeps), found)
+        raise ConvergenceError(too_few_draws_message(found, max_sweeps), found)
     return found
 
 
 def _exact(tally: Tally, prior: Floats) -> Exact:
-    """By integrals under k-RR, by the recursion under all other mechanisms."""
-    law = posterior_under_response(tally, prior)
+    """Exact law: by integrals under k-RR, by the recursion under all other mechanisms."""
+    law = randomized_response_posterior(tally, prior)
     return posterior_of_totals(tally, prior) if law is None else law
 
 
-def message_of_few_draws(posterior: Posterior, max_sweeps: int) -> str:
-    """Say how far the Gibbs chains are from good enough, and what to do."""
+def too_few_draws_message(posterior: Posterior, max_sweeps: int) -> str:
+    """Message that says how far the Gibbs chains are from good enough, and what to do."""
     least, largest = posterior.effective_sample_size.min(), posterior.r_hat.max()
     return (
-        f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most {_gibbs.MAX_R_HAT}, "
-        f"the effective sample size {least:.0f} at least {_gibbs.MIN_ESS}; raise max_sweeps"
+        f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most "
+        f"{_gibbs.MAX_R_HAT}, the effective sample size {least:.0f} at least {_gibbs.MIN_ESS}; "
+        "raise max_sweeps"
     )

@@ -1,4 +1,4 @@
-"""What a posterior says: means, intervals, draws, and how far what was drawn may be off."""
+"""The `Posterior` result: mean, credible intervals, draws, Monte-Carlo errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs import Draws
 from ibukit.bayes._marginals import Marginals
-from ibukit.bayes._randomized_response import ResponsePosterior
+from ibukit.bayes._randomized_response import RandomizedResponsePosterior
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
 
-Exact = Marginals | ResponsePosterior
+Exact = Marginals | RandomizedResponsePosterior
 Law = Exact | Draws
 
 
@@ -57,7 +57,8 @@ class Posterior(arguments.ReadOnlyArrays):
     Examples
     --------
     >>> import ibukit as ik
-    >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
+    >>> tally = ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3])
+    >>> posterior = ik.posterior(tally, alpha=0.5)
     >>> posterior.mean.round(4), posterior.standard_deviations.round(4)
     (array([0.784, 0.216]), array([0.2187, 0.2187]))
     """
@@ -87,11 +88,12 @@ class Posterior(arguments.ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5).standard_errors()
+        >>> tally = ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3])
+        >>> ik.posterior(tally, alpha=0.5).standard_errors()
         array([0., 0.])
         """
         if isinstance(self._law, Draws):
-            return np.asarray(self._shrinkage * self._law.standard_errors())
+            return self._shrinkage * self._law.standard_errors()
         return np.zeros(len(self.mean))
 
     @overload
@@ -121,8 +123,9 @@ class Posterior(arguments.ReadOnlyArrays):
         level : float
             Strictly between 0 and 1.
         of : optional
-            LinearFunctionals w . P or w . F, as `Estimate.standard_errors` takes them; every probability if
-            not given. Of what is exact only those that weigh all secrets but one alike.
+            Linear functionals w . P or w . F, as `Estimate.standard_errors` takes them; every
+            probability if not given. An exact posterior takes only those that weigh all secrets but
+            one alike.
 
         Returns
         -------
@@ -141,7 +144,8 @@ class Posterior(arguments.ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
+        >>> tally = ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3])
+        >>> posterior = ik.posterior(tally, alpha=0.5)
         >>> lower, upper = posterior.interval(0.9)
         >>> lower.round(3), upper.round(3)
         (array([0.329, 0.002]), array([0.998, 0.671]))
@@ -166,13 +170,13 @@ class Posterior(arguments.ReadOnlyArrays):
     def _of_single_secrets(
         self, functionals: LinearFunctionals, low: Floats, high: Floats
     ) -> tuple[Floats, Floats]:
-        """From the quantiles of the probabilities those of b + c theta_x."""
+        """Quantiles of b + c theta_x from those of the probabilities."""
         secrets, base, slope = functionals.of_one_secret()
         if (secrets < 0).any():
             row = int((secrets < 0).argmax())
             raise ValueError(
-                f"of must weigh all secrets but one alike where the posterior is exact, question {row} has other "
-                "weights: draw the posterior with method='gibbs'"
+                "of must weigh all secrets but one alike where the posterior is exact, question "
+                f"{row} has other weights: draw the posterior with method='gibbs'"
             )
         ends = base + np.stack([low, high])[:, secrets] * slope
         return ends.min(axis=0), ends.max(axis=0)
@@ -204,9 +208,9 @@ class Posterior(arguments.ReadOnlyArrays):
 
         References
         ----------
-        .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
-           improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021, Section
-           4.4.
+        .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and
+           localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16,
+           2021, Section 4.4.
 
         Examples
         --------
@@ -245,20 +249,24 @@ class Posterior(arguments.ReadOnlyArrays):
         --------
         >>> import numpy as np, ibukit as ik
         >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
-        >>> draws = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).draws()
+        >>> drawn = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1))
+        >>> draws = drawn.draws()
         >>> draws.shape, float(np.mean(draws[:, 0] > draws[:, 1]).round(1))
         ((4000, 3), 0.8)
         """
         if not isinstance(self._law, Draws):
             raise ValueError(
-                f"posterior must be drawn with method='gibbs' to have draws, got method={self.method!r}"
+                "posterior must be drawn with method='gibbs' to have draws, got "
+                f"method={self.method!r}"
             )
         return self._law.values.reshape(-1, len(self.mean)).copy()
 
     def __repr__(self) -> str:
         drawn = (
-            f", effective sample size {self.effective_sample_size.min():.0f}, R-hat {self.r_hat.max():.3f}"
+            f", effective sample size {self.effective_sample_size.min():.0f}, R-hat "
+            f"{self.r_hat.max():.3f}"
             if self.method == "gibbs"
             else ""
         )
-        return f"Posterior(of the {self.of}, {self.method}: k={len(self.mean)}{drawn}, {self.status.name})"
+        kind = f"of the {self.of}, {self.method}: k={len(self.mean)}"
+        return f"Posterior({kind}{drawn}, {self.status.name})"

@@ -6,7 +6,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
-from ibukit.bayes.fit import message_of_few_draws, posterior
+from ibukit.bayes.fit import posterior, too_few_draws_message
 from ibukit.domain.status import Status
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
@@ -97,5 +97,5 @@ def posterior_mean(
         f"posterior mean of the {of}, {method}{drawn}",
     )
     if arguments.flag("strict", strict) and found.status is Status.MAX_ITER:
-        raise ConvergenceError(message_of_few_draws(found, max_sweeps), estimate)
+        raise ConvergenceError(too_few_draws_message(found, max_sweeps), estimate)
     return estimate

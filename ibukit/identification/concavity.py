@@ -90,8 +90,8 @@ def strictly_concave(tally: Tally) -> Concavity:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 4.1, theorem on strict concavity; section
-       4.4 for RAPPOR.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 4.1, theorem on strict
+       concavity; section 4.4 for RAPPOR.
 
     Examples
     --------

@@ -179,10 +179,12 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (3 is stated there without M > 0).
-    .. [newey] Newey and McFadden, "Large sample estimation and hypothesis testing", Handbook of Econometrics 4, 1994,
-       Theorem 2.5.
-    .. [wald] Wald, "Note on the consistency of the maximum likelihood estimate", Ann. Math. Statist. 20, 1949.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (3 is stated there
+       without M > 0).
+    .. [newey] Newey and McFadden, "Large sample estimation and hypothesis testing", Handbook of
+       Econometrics 4, 1994, Theorem 2.5.
+    .. [wald] Wald, "Note on the consistency of the maximum likelihood estimate", Ann. Math.
+       Statist. 20, 1949.
     .. [vaart] van der Vaart, Asymptotic Statistics, 1998, Theorem 5.14.
 
     Examples

@@ -116,9 +116,10 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
 
     References
     ----------
-    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS 2018, Lemma 4.3
-       (which says that there is only one).
-    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983 (g <= 1).
+    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS
+       2018, Lemma 4.3 (which says that there is only one).
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983 (g <=
+       1).
 
     Examples
     --------

@@ -123,8 +123,10 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6.1, theorem on identification.
-    .. [schoenberg] Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44, 1938.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6.1, theorem on
+       identification.
+    .. [schoenberg] Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44,
+       1938.
 
     Examples
     --------

@@ -56,9 +56,10 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 
     References
     ----------
-    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998, section 5.5.
-    .. [vallender1974] S. S. Vallender, "Calculation of the Wasserstein distance between probability distributions on
-       the line", Theory Probab. Appl. 18, 1974.
+    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998,
+       section 5.5.
+    .. [vallender1974] S. S. Vallender, "Calculation of the Wasserstein distance between probability
+       distributions on the line", Theory Probab. Appl. 18, 1974.
 
     Examples
     --------

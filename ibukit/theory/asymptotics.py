@@ -80,8 +80,10 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 
     References
     ----------
-    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, (36): J in k - 1 coordinates.
-    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998, section 5.5.
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, (36): J in k - 1
+       coordinates.
+    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998,
+       section 5.5.
 
     Examples
     --------

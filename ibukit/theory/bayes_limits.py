@@ -165,7 +165,8 @@ def bayes_limits(
 
     References
     ----------
-    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.2 and Corollary 4.3, (36)-(53).
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.2 and Corollary
+       4.3, (36)-(53).
 
     Examples
     --------

@@ -56,7 +56,8 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.6, whose propositions bound this number.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.6, whose propositions
+       bound this number.
 
     Examples
     --------
@@ -215,7 +216,8 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.6, proposition on INV with k-RR.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.6, proposition on INV
+       with k-RR.
 
     Examples
     --------
@@ -251,8 +253,8 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.6, proposition on INV with linear
-       geometric noise.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.6, proposition on INV
+       with linear geometric noise.
 
     Examples
     --------

@@ -70,10 +70,10 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     References
     ----------
     .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.1, (23) and (24).
-    .. [massey] J. L. Massey, "On the entropy of integer-valued random variables", Beijing Int. Workshop on Information
-       Theory, 1988.
-    .. [conway] Conway and Sloane, "Voronoi regions of lattices, second moments of polytopes, and quantization", IEEE
-       Trans. Inf. Theory 28(2), 1982.
+    .. [massey] J. L. Massey, "On the entropy of integer-valued random variables", Beijing Int.
+       Workshop on Information Theory, 1988.
+    .. [conway] Conway and Sloane, "Voronoi regions of lattices, second moments of polytopes, and
+       quantization", IEEE Trans. Inf. Theory 28(2), 1982.
 
     Examples
     --------
@@ -187,7 +187,8 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
     References
     ----------
-    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorems 4.4 and 4.5, (54)-(60).
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorems 4.4 and 4.5,
+       (54)-(60).
 
     Examples
     --------
@@ -277,8 +278,10 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
     References
     ----------
-    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.5 and the remarks on it.
-    .. [ye2017] Ye and Barg, "Asymptotically optimal private estimation under mean square loss", arXiv:1708.00059.
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.5 and the remarks
+       on it.
+    .. [ye2017] Ye and Barg, "Asymptotically optimal private estimation under mean square loss",
+       arXiv:1708.00059.
 
     Examples
     --------
@@ -366,8 +369,8 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
 
     References
     ----------
-    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Proposition 4.6 and Corollary 4.7, (65), (66),
-       (76), (77).
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Proposition 4.6 and
+       Corollary 4.7, (65), (66), (76), (77).
 
     Examples
     --------

@@ -100,7 +100,8 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 
     References
     ----------
-    .. [rao] Rao, "Maximum likelihood estimation for the multinomial distribution", Sankhya 18, 1957.
+    .. [rao] Rao, "Maximum likelihood estimation for the multinomial distribution", Sankhya 18,
+       1957.
     .. [birch] Birch, "A new proof of the Pearson-Fisher theorem", Ann. Math. Statist. 35, 1964.
 
     Examples

@@ -89,7 +89,8 @@ def rappor_concavity_bound(
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 4.4 (theorem on RAPPOR, and Fig. 4).
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 4.4 (theorem on RAPPOR,
+       and Fig. 4).
 
     Examples
     --------

@@ -111,10 +111,12 @@ def van_trees_bound(
 
     References
     ----------
-    .. [gill1995] Gill and Levit, "Applications of the van Trees inequality: a Bayesian Cramér-Rao bound", Bernoulli
-       1(1/2), 1995.
-    .. [asoodeh] Asoodeh and Zhang, "Contraction of locally differentially private mechanisms", arXiv:2210.13386.
-    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, section 6: what is left open for small n.
+    .. [gill1995] Gill and Levit, "Applications of the van Trees inequality: a Bayesian Cramér-Rao
+       bound", Bernoulli 1(1/2), 1995.
+    .. [asoodeh] Asoodeh and Zhang, "Contraction of locally differentially private mechanisms",
+       arXiv:2210.13386.
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, section 6: what is left open
+       for small n.
 
     Examples
     --------

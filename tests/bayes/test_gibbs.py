@@ -18,7 +18,7 @@ from ibukit.bayes import _data_augmentation, _gibbs, _gibbs_kernels, _surrogate_
 from ibukit.bayes._data_augmentation import sampler_of
 from ibukit.bayes._dirichlet import dirichlet
 from ibukit.bayes._gibbs import sample
-from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walked
+from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walk_end
 from tests.oracles import posterior as oracle
 
 FALSE_ALARM = 1e-6
@@ -116,7 +116,7 @@ LAWS = [
 @pytest.mark.parametrize(("name", "of", "long"), LAWS)
 def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rng):
     if not long:
-        monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+        monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS", 1)
     assert_law(*law_of(name, of, rng))
 
 
@@ -124,10 +124,10 @@ def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rn
 
 
 def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
-    truths = _data_augmentation._Truths.__call__
-    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+    truths = _data_augmentation._RandomizedResponseSampler.__call__
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS", 1)
     monkeypatch.setattr(
-        _data_augmentation._Truths,
+        _data_augmentation._RandomizedResponseSampler,
         "__call__",
         lambda self, p, rng: np.maximum(truths(self, p, rng), 1),
     )
@@ -136,11 +136,11 @@ def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name"), [("assigned_by_bits", "RAPPOR"), ("assigned_by_columns", "zeros")]
+    ("kernel", "name"), [("assign_by_bits", "RAPPOR"), ("assign_by_columns", "zeros")]
 )
 def test_uniforms_that_are_not_uniform_are_seen(kernel, name, monkeypatch, rng):
     told = getattr(_gibbs_kernels, kernel)
-    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS", 1)
     monkeypatch.setattr(_gibbs_kernels, kernel, lambda *args: told(*args[:-1], args[-1] ** 1.5))
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law(*law_of(name, "distribution", rng))
@@ -178,7 +178,7 @@ def test_a_report_tells_each_secret_as_often_as_it_should(name, rng):
         # what is left of a row's least entry is 0 for RAPPOR and OUE only where some bit is not set
         expected = n * p * excess[z] / (p @ matrix[:, z])
         one = frozen(np.array([n]))
-        drawn = _gibbs_kernels.assigned_by_columns(
+        drawn = _gibbs_kernels.assign_by_columns(
             excess[z : z + 1], matrix.min(axis=0)[z : z + 1], one, p, uniforms
         )
         np.testing.assert_allclose(drawn, expected, atol=1)
@@ -186,7 +186,7 @@ def test_a_report_tells_each_secret_as_often_as_it_should(name, rng):
             channel = tally.operator
             padded = np.pad(p, (0, -tally.k % 8))
             contrast = channel.one - channel.zero
-            drawn = _gibbs_kernels.assigned_by_bits(
+            drawn = _gibbs_kernels.assign_by_bits(
                 channel.packed[z : z + 1], one, channel.zero, contrast, padded, uniforms
             )
             held = np.unpackbits(channel.packed[z], count=tally.k)
@@ -207,7 +207,7 @@ def test_the_walk_has_the_law_of_prior_and_parabola(rng):
     ends = np.empty((4000, 3))
     start = np.full(3, 1 / 3)
     for end in ends:
-        end[:] = walked(start, slope - hessian @ (start - centre), hessian, alpha, 40, rng)
+        end[:] = walk_end(start, slope - hessian @ (start - centre), hessian, alpha, 40, rng)
     for power in (1, 2):
         misses = ends**power - weights @ nodes**power
         z = misses.mean(axis=0) / misses.std(axis=0) * np.sqrt(len(ends))
@@ -235,7 +235,7 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
     kinds, totals = [], []
     for limit, equal in ((2, 64), (0, 64), (0, 0)):
         # k = 3 and 8 rows: some thirty reports of a kind
-        monkeypatch.setattr(_data_augmentation, "MANY_EQUAL_REPORTS", equal)
+        monkeypatch.setattr(_data_augmentation, "MIN_EQUAL_REPORTS", equal)
         tell = sampler_of(tally) if limit else None
         if tell is None:
             monkeypatch.setattr(_data_augmentation, "BitChannel", ())
@@ -248,7 +248,7 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
         assert (np.abs(each.mean(axis=0) - expected) / error).max() <= stats.norm.isf(
             FALSE_ALARM / 2 / 6
         )
-    assert kinds[1:] == ["_Columns", "_EqualReports"]
+    assert kinds[1:] == ["_ColumnSampler", "_MultinomialSampler"]
 
 
 # What is reported of it
@@ -262,7 +262,7 @@ def slow_case(rng):
 
 
 def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
-    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS", 1)
     tally = slow_case(rng)
     found = ik.posterior(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250)
     assert found.status is ik.Status.MAX_ITER
@@ -278,7 +278,7 @@ def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
 
 
 def test_it_goes_on_until_it_has_converged(monkeypatch, rng):
-    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS", 1)
     found = ik.posterior(slow_case(rng), 0.5, method="gibbs", rng=rng)
     assert found.status is ik.Status.CONVERGED
     assert 1250 < found.n_iter <= 100_000
@@ -331,7 +331,7 @@ def test_the_chains_start_apart(monkeypatch, rng):
     # where they start together R-hat would be 1 before they have seen anything
     monkeypatch.setattr(_gibbs, "WARM_UP", 0)
     monkeypatch.setattr(_gibbs, "N_DRAWS", 4)
-    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS", 1)
     draws = sample(TALLIES["k-RR, many"](rng), np.full(3, 50.0), "distribution", rng, 4)
     assert not draws.converged
     firsts = draws.values[:, 0]

@@ -177,7 +177,7 @@ def test_extremes_are_numbers(n, k, alpha, epsilon):
 def test_numbers_that_are_off_are_never_returned(monkeypatch):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
     right = ik.posterior_mean(tally, 0.5).distribution
-    told, noise = response.told, np.random.default_rng(1)
+    told, noise = response.report_moments, np.random.default_rng(1)
 
     def noisy(*arguments):
         *rest, v = told(*arguments)
@@ -185,7 +185,7 @@ def test_numbers_that_are_off_are_never_returned(monkeypatch):
         ratios *= 1 + size * noise.standard_normal(ratios.shape)
         return *rest, v
 
-    monkeypatch.setattr(response, "told", noisy)
+    monkeypatch.setattr(response, "report_moments", noisy)
     monkeypatch.setattr(response, "MAX_POINTS", 5000)
     size = 1e-5
     with pytest.raises(ik.errors.TooLarge, match="with an error of"):
@@ -196,7 +196,7 @@ def test_numbers_that_are_off_are_never_returned(monkeypatch):
 
 def test_too_many_steps_are_refused_before_they_are_taken(monkeypatch):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
-    monkeypatch.setattr(response, "MAX_STEPS_OF_LINE", 1000)
+    monkeypatch.setattr(response, "MAX_RECURSION_STEPS", 1000)
     with pytest.raises(
         ik.errors.TooLarge,
         match=r"in \S+ steps \(at most 1e\+03\) .*; take method='gibbs' with an rng",
@@ -204,10 +204,10 @@ def test_too_many_steps_are_refused_before_they_are_taken(monkeypatch):
         ik.posterior_mean(tally, 0.5)
 
 
-@pytest.mark.parametrize("limit", ["MAX_STEPS_OF_LINE", "MAX_BYTES", "MAX_POINTS"])
+@pytest.mark.parametrize("limit", ["MAX_RECURSION_STEPS", "MAX_BYTES", "MAX_POINTS"])
 def test_just_as_much_as_may_be_is_taken(limit, monkeypatch):
     alpha, counts = np.full(3, 0.5), np.array([2, 3, 5])
-    taken = {"MAX_STEPS_OF_LINE": 7 * 5, "MAX_BYTES": 160 * 7 * 3, "MAX_POINTS": 7}[
+    taken = {"MAX_RECURSION_STEPS": 7 * 5, "MAX_BYTES": 160 * 7 * 3, "MAX_POINTS": 7}[
         limit
     ]  # equal parameters once
     monkeypatch.setattr(response, limit, taken)
@@ -253,7 +253,7 @@ class Bold(ik.RandomizedResponse):
 
 
 def by_integrals(tally):
-    return response.posterior_under_response(tally, np.full(tally.k, 0.5)) is not None
+    return response.randomized_response_posterior(tally, np.full(tally.k, 0.5)) is not None
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_two_rules_are_one_where_means_and_deviations_agree_as_promised(part, pr
     one = [np.full(3, 1e-9) for _ in range(3)]
     for far, same in ((0.99, True), (1.01, False)):
         other = [values + promised * far * (i == part) for i, values in enumerate(one)]
-        off = response._Found(*one, 0.0).off(response._Found(*other, 0.0))
+        off = response._Moments(*one, 0.0).difference(response._Moments(*other, 0.0))
         assert (off <= response.TOLERANCE) == same
 
 

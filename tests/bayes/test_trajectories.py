@@ -209,7 +209,9 @@ def test_trajectories_that_are_judged_wrongly_are_seen(what, monkeypatch, rng):
         monkeypatch.setattr(
             Trajectories,
             "of",
-            classmethod(lambda cls, moves: _hamiltonian.replace(of(cls, moves), bend=None)),
+            classmethod(
+                lambda cls, moves: _hamiltonian.replace(of(cls, moves), prior_exponents=None)
+            ),
         )
     monkeypatch.setattr(_chains, "TRAJECTORIES_IN_A_ROW", 10**6)
     with pytest.raises(AssertionError, match="standard errors off"):
@@ -237,16 +239,16 @@ def test_a_prior_with_peaks_at_the_walls_that_are_met_is_left_to_augmentation(rn
 def test_trajectories_that_are_mostly_refused_are_not_taken(monkeypatch, rng):
     tally = TALLIES["OUE, many"](rng)
     assert warmed(tally, 1.0, rng)._trajectories is not None
-    monkeypatch.setattr(_chains, "MIN_ACCEPTED", 1.01)
+    monkeypatch.setattr(_chains, "MIN_ACCEPTANCE_RATE", 1.01)
     assert warmed(tally, 1.0, rng)._trajectories is None
 
 
 def test_trajectories_are_shortened_until_they_meet_few_walls(monkeypatch, rng):
     tally = ik.TruncatedGeometric(12, 0.2).simulate(np.full(12, 20), rng)
-    assert warmed(tally, 1.0, rng)._trajectories.time >= _hamiltonian.LONGEST_TIME
-    monkeypatch.setattr(_hamiltonian, "REFLECTIONS_A_SECRET", 4)
-    assert warmed(tally, 1.0, rng)._trajectories.time < _hamiltonian.LONGEST_TIME
-    monkeypatch.setattr(_hamiltonian, "REFLECTIONS_A_SECRET", 0)
+    assert warmed(tally, 1.0, rng)._trajectories.time >= _hamiltonian.MAX_TIME
+    monkeypatch.setattr(_hamiltonian, "MAX_REFLECTIONS_PER_SECRET", 4)
+    assert warmed(tally, 1.0, rng)._trajectories.time < _hamiltonian.MAX_TIME
+    monkeypatch.setattr(_hamiltonian, "MAX_REFLECTIONS_PER_SECRET", 0)
     assert warmed(tally, 1.0, rng)._trajectories is None
 
 

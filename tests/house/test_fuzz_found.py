@@ -218,19 +218,19 @@ def test_delta_is_the_integral_of_what_is_not_covered():
 
 @pytest.mark.parametrize("counts", [[10**9, 10**9, 1], [10**15, 10**15, 10**15]])
 def test_walks_over_all_users_are_counted_before_the_first(counts, monkeypatch):
-    monkeypatch.setattr(_randomized_response, "told", None)  # is not asked
+    monkeypatch.setattr(_randomized_response, "report_moments", None)  # is not asked
     with pytest.raises(ik.errors.TooLarge, match=r"in \S+ steps"):
         ik.posterior_mean(KRR.tally_counts(counts), 0.5)
 
 
 def test_the_fewest_points_are_no_more_than_any_tally_takes(monkeypatch):
-    taken, found = [], _randomized_response._Line._found
+    taken, found = [], _randomized_response._Contour._found
 
     def counted(line, points):
         taken.append(len(points.w))
         return found(line, points)
 
-    monkeypatch.setattr(_randomized_response._Line, "_found", counted)
+    monkeypatch.setattr(_randomized_response._Contour, "_found", counted)
     for counts in ([1, 0, 0], [50, 30, 20], [10**4, 1, 1]):
         ik.posterior_mean(KRR.tally_counts(counts), 0.5)
     # all of them, then those between

@@ -184,8 +184,8 @@ def optimal_private(
     References
     ----------
     .. [pukelsheim2006] F. Pukelsheim, "Optimal Design of Experiments", SIAM, 2006.
-    .. [kairouz2016] P. Kairouz, S. Oh and P. Viswanath, "Extremal mechanisms for local differential privacy", JMLR 17,
-       2016: extremal columns for the discrete metric.
+    .. [kairouz2016] P. Kairouz, S. Oh and P. Viswanath, "Extremal mechanisms for local differential
+       privacy", JMLR 17, 2016: extremal columns for the discrete metric.
 
     Examples
     --------

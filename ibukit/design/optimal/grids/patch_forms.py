@@ -236,3 +236,26 @@ class FormProducts(NamedTuple):
     def in_coordinates(self, root: Floats) -> FormProducts:
         """The products in other coordinates."""
         return self._replace(first=self.first @ root, second=self.second @ root)
+
+
+class SummedForm(NamedTuple):
+    """A, l and c, summed over all forms and products."""
+
+    quadratic: Floats
+    linear: Floats
+    constant: float
+
+    @staticmethod
+    def of(parts: list[PatchForm], products: FormProducts, rows: list[Floats]) -> SummedForm:
+        """Sum of the forms; a patch has mean 1 + f_0 r and other coordinates f r, with rows f."""
+        quadratic = -products.weighted_sum()
+        linear, constant = (
+            products.shares @ (products.first + products.second),
+            float(products.shares.sum()),
+        )
+        for part, f in zip(parts, rows, strict=True):
+            form = part.form()
+            quadratic -= f.T @ form @ f
+            linear += 2 * f.T @ form[0]
+            constant += form[0, 0]
+        return SummedForm(quadratic, linear, constant)

@@ -21,11 +21,9 @@ length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats, Ints
@@ -35,12 +33,14 @@ from ibukit.design.optimal.grids.patch_forms import (
     FormProducts,
     PatchForm,
     PatchFormStep,
+    SummedForm,
     first_patch_form,
 )
+from ibukit.design.optimal.grids.patch_newton import PatchNewtonSystem
 from ibukit.design.optimal.grids.patches import Patch, patches_of, unique_patches
 from ibukit.design.optimal.grids.reflections import Reflections
 from ibukit.design.optimal.path_relaxation import RelaxationBound
-from ibukit.design.optimal.whitening import Pairs, eigen_by_kind
+from ibukit.design.optimal.whitening import eigen_by_kind
 
 MAX_ITERATIONS = 200
 # The method ends when the remaining complementarity is this share of the criterion.
@@ -52,29 +52,6 @@ FIRST_PRODUCT_MULTIPLE = 4.0
 MAX_SHARE_TO_BOUNDARY, MAX_SHARE_TO_SINGULAR = 0.95, 0.7
 # Range of the factor by which mu falls in a step.
 MIN_SHRINK, MAX_SHRINK = 1e-3, 0.9
-
-
-class _SummedForm(NamedTuple):
-    """A, l and c, summed over all forms and products."""
-
-    quadratic: Floats
-    linear: Floats
-    constant: float
-
-    @staticmethod
-    def of(parts: list[PatchForm], products: FormProducts, rows: list[Floats]) -> _SummedForm:
-        """Sum of the forms; a patch has mean 1 + f_0 r and other coordinates f r, with rows f."""
-        quadratic = -products.weighted_sum()
-        linear, constant = (
-            products.shares @ (products.first + products.second),
-            float(products.shares.sum()),
-        )
-        for part, f in zip(parts, rows, strict=True):
-            form = part.form()
-            quadratic -= f.T @ form @ f
-            linear += 2 * f.T @ form[0]
-            constant += form[0, 0]
-        return _SummedForm(quadratic, linear, constant)
 
 
 class _Image(NamedTuple):
@@ -257,7 +234,7 @@ def _step(
     root = vectors * values
     local = [f @ root for f in problem.rows]
     turned = products.in_coordinates(root)
-    newton = _PatchNewtonSystem.at(parts, turned, local, problem.reflections.pairs(), values**-2.0)
+    newton = PatchNewtonSystem.at(parts, turned, local, problem.reflections.pairs(), values**-2.0)
     # Predictor to mu = 0; the complementarity that it would leave chooses mu (Mehrotra).
     ahead, change = newton.step(0.0)
     _, _, left, _ = _take_step(parts, products, ahead, change)
@@ -299,97 +276,6 @@ def _take_step(
     return moved, ahead, _complementarity(moved, ahead), primal
 
 
-class _PatchNewtonSystem(NamedTuple):
-    """Linear equations of a step, in coordinates in which J = 1.
-
-    The change of J is eliminated through its diagonal curvature, so the matrix is one of the forms
-    and multipliers alone: jacobian (curvature of the criterion)^-1 jacobian^T plus the Hessians of
-    the barriers, a block for each patch. It is factored once for predictor and corrector.
-    """
-
-    parts: list[PatchForm]
-    products: FormProducts
-    second: list[Floats]
-    factor: tuple[Floats, bool]
-    pairs: Pairs
-    jacobian: Floats
-    curvature: Floats
-    gradient_residual: Floats
-
-    @staticmethod
-    def at(
-        parts: list[PatchForm],
-        products: FormProducts,
-        local: list[Floats],
-        pairs: Pairs,
-        gradient: Floats,
-    ) -> _PatchNewtonSystem:
-        """Factor the matrix at the current point."""
-        curvature = np.sqrt(gradient[pairs.first] + gradient[pairs.second])
-        blocks = list(_moments_jacobian(parts, local, pairs))
-        jacobian = np.vstack([*blocks, pairs.products(products.first, products.second)]) / curvature
-        matrix = jacobian @ jacobian.T
-        place = 0
-        for part in parts:
-            own = part.barrier()
-            matrix[place : place + len(own), place : place + len(own)] += own
-            place += len(own)
-        rest = np.arange(place, len(matrix))
-        matrix[rest, rest] += products.slacks / products.shares
-        second = []
-        for part, f in zip(parts, local, strict=True):
-            moment = f @ f.T
-            moment[0, 0] += 1
-            second.append(part.patch.pairs.of_matrix(moment))
-        # Difference between the gradient at J and A, which is 0 at the optimum.
-        gradient_residual = pairs.of_matrix(np.diag(gradient)) - pairs.of_matrix(
-            _SummedForm.of(parts, products, local).quadratic
-        )
-        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return _PatchNewtonSystem(
-            parts, products, second, factor, pairs, jacobian, curvature, gradient_residual
-        )
-
-    def step(self, target: float) -> tuple[list[PatchFormStep], Floats]:
-        """Changes towards products equal to `target`, and that of J."""
-        residuals = [part.pull(target) - x for part, x in zip(self.parts, self.second, strict=True)]
-        residuals.append(target / self.products.shares - self.products.values())
-        solution: Floats = cho_solve(
-            self.factor,
-            np.concatenate(residuals) - self.jacobian @ (self.gradient_residual / self.curvature),
-            check_finite=False,
-        )
-        steps, place = [], 0
-        for part in self.parts:
-            numbers = solution[place : place + len(part.numbers)]
-            place += len(numbers)
-            steps.append(part.step(numbers, target))
-        numbers = solution[place:]
-        shares, slacks = self.products.shares, self.products.slacks
-        steps.append(
-            PatchFormStep(
-                numbers,
-                target / shares - slacks - slacks / shares * numbers,
-                numbers,
-                numbers,
-                numbers,
-            )
-        )
-        change = (
-            self.gradient_residual / self.curvature**2 + solution @ self.jacobian / self.curvature
-        )
-        return steps, self.pairs.matrix(change)
-
-
-def _moments_jacobian(
-    parts: list[PatchForm], local: list[Floats], pairs: Pairs
-) -> Iterator[Floats]:
-    """Derivative of each patch's second moments by J."""
-    for part, f in zip(parts, local, strict=True):
-        own = part.patch.pairs
-        yield pairs.products(f[own.first], f[own.second]) * (2 * own.size)[:, None]
-
-
 def _certify(
     parts: list[PatchForm],
     products: FormProducts,
@@ -403,7 +289,7 @@ def _certify(
     # because long waves make up little of A and would be lost.
     raised = np.array(shortfalls) * largest
     allowed = products._replace(shares=np.maximum(products.shares, 0))
-    total = _SummedForm.of(list(proven), allowed, rows)
+    total = SummedForm.of(list(proven), allowed, rows)
     try:
         values, vectors = _eigen_root(total.quadratic)
     except np.linalg.LinAlgError:
@@ -435,7 +321,7 @@ def _certify(
         rounding * absolute
         + 2 * (len(values) + max(map(len, rows))) * np.finfo(float).eps * blurred
     )
-    share = float(np.linalg.eigvalsh(_SummedForm.of(list(proven), turned, local).quadratic)[0])
+    share = float(np.linalg.eigvalsh(SummedForm.of(list(proven), turned, local).quadratic)[0])
     share -= float(absolute.sum(axis=1).max())
     linear = total.linear + raised @ [f[0] for f in rows]
     constant = (
