@@ -6,8 +6,6 @@ already says what it hides: how a figure is drawn, how a table is made, or the c
 not built if a check fails, so "passed" is true wherever it is printed.
 """
 
-from __future__ import annotations
-
 import ast
 
 from docutils import nodes
@@ -27,25 +25,25 @@ def asserts(source: str) -> list[ast.Assert]:
 
 
 def checks(statement: ast.stmt) -> bool:
-    """Whether a statement is an assertion, or a loop that holds nothing else."""
+    """True for an assertion, and for a loop that holds nothing else."""
     if isinstance(statement, (ast.For, ast.With)):
         return all(map(checks, statement.body)) and not getattr(statement, "orelse", [])
     return isinstance(statement, ast.Assert)
 
 
 def only_checks(source: str) -> bool:
-    """Whether the code consists of assertions, alone or in loops that hold nothing else."""
+    """True if the code consists of assertions, alone or in loops that hold nothing else."""
     return bool(asserts(source)) and all(map(checks, ast.parse(source).body))
 
 
 def chip(source: str) -> str:
-    """What the chip of a cell of checks says."""
+    """The text of the chip of a cell of checks."""
     number = len(asserts(source))
     return f"{number} check{'' if number == 1 else 's'} passed"
 
 
 def prompt(source: str, hidden: str, draws: bool, tabulates: bool) -> str:
-    """What the fold of a hidden cell says."""
+    """The text of the fold of a hidden cell."""
     if hidden == "all" and asserts(source):
         return chip(source)
     if draws:
@@ -54,7 +52,7 @@ def prompt(source: str, hidden: str, draws: bool, tabulates: bool) -> str:
 
 
 def final_checks(source: str) -> tuple[str, str]:
-    """The code, and the assertions at its end with the comments above them; the one or the other may be empty."""
+    """The code, and the assertions at its end with the comments above them; either may be empty."""
     try:
         body = ast.parse(source).body
     except SyntaxError:

@@ -15,8 +15,6 @@ Each theorem is listed with its number, its name, and its first sentence if that
 index of the proof extension, a list of labels, is not written (``html_domain_indices``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -33,7 +31,8 @@ from sphinx.util.docutils import SphinxDirective
 
 SKETCHES = Path("book", "sketches")
 STATEMENT = re.compile(
-    r"^(?P<fence>`{3,}|:{3,})\{prf:(?P<kind>theorem|proposition|lemma|corollary|definition)\} *(?P<name>.*)\n"
+    r"^(?P<fence>`{3,}|:{3,})"
+    r"\{prf:(?P<kind>theorem|proposition|lemma|corollary|definition)\} *(?P<name>.*)\n"
     r"(?P<body>(?:.*\n)*?)(?P=fence) *$",
     re.MULTILINE,
 )

@@ -1,13 +1,11 @@
 """The symbols of a chapter, listed under its opening and linked to the page of notation.
 
-``chapter_symbols.tsv`` registers every symbol of the first table of ``book/notation.md``: an anchor, the
-symbol as the table writes it, a few words, and how a formula or a word that uses it is told. The
-table's rows get the anchors; each chapter gets a fold that lists the registered symbols found in
-it. Nothing has to be written in a chapter. A row of the table that is not registered, or a
+``chapter_symbols.tsv`` registers each symbol of the first table of ``book/notation.md``: an anchor,
+the symbol as the table writes it, a few words, and how a formula or a word that uses it is told.
+The table's rows get the anchors; each chapter gets a fold that lists the registered symbols found
+in it. Nothing has to be written in a chapter. A row of the table that is not registered, or a
 registered one that the table does not have, is a warning, which fails the build.
 """
-
-from __future__ import annotations
 
 import re
 from functools import cache
@@ -39,14 +37,14 @@ class Symbol(NamedTuple):
     where: tuple[str, ...]
 
     def belongs_to(self, chapter: str) -> bool:
-        """Whether it has this meaning in the chapter."""
+        """True if it has this meaning in the chapter."""
         if not self.where:
             return True
         excluded = self.where[0].startswith("!")
         return (chapter in {name.lstrip("!") for name in self.where}) is not excluded
 
     def used_in(self, formulas: list[str], text: str) -> bool:
-        """Whether a formula or the text of a page uses it."""
+        """True if a formula or the text of a page uses it."""
         return any(_finds(way, formulas, text) for way in self.found_by)
 
 
@@ -87,8 +85,8 @@ def symbols_of(chapter: str, formulas: list[str], text: str) -> list[Symbol]:
     ]
 
 
-class symbol_list(nodes.General, nodes.Element):  # noqa: N801 - the writer looks for its visitor under this name
-    """The fold. It is written as HTML at once, so that the search does not find every symbol on every page."""
+class symbol_list(nodes.General, nodes.Element):  # noqa: N801 - docutils writes nodes so
+    """The fold, written as HTML at once: the search shall not find every symbol on every page."""
 
 
 def _html(cell: str) -> str:
@@ -110,9 +108,11 @@ def visit(self: Any, node: symbol_list) -> None:
     arrow = get_octicon("chevron-right", height="1.5em")  # as the folds of sphinx-design have it
     self.body.append(
         '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3 symbols">'
-        '<summary class="sd-summary-title sd-card-header"><span class="sd-summary-text">Symbols on this page</span>'
+        '<summary class="sd-summary-title sd-card-header">'
+        '<span class="sd-summary-text">Symbols on this page</span>'
         f'<span class="sd-summary-state-marker sd-summary-chevron-right">{arrow}</span></summary>'
-        f'<div class="sd-summary-content sd-card-body"><ul class="simple">{"".join(items)}</ul></div></details>\n'
+        '<div class="sd-summary-content sd-card-body">'
+        f'<ul class="simple">{"".join(items)}</ul></div></details>\n'
     )
     raise nodes.SkipNode
 

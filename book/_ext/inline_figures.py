@@ -7,8 +7,8 @@
     The caption.
     ```
 
-puts ``book/schematics/pipeline.svg`` into the page. ``currentColor`` is then the colour of the text,
-and the variables of ``schematics.css`` are the colours of the estimators, light or dark.
+puts ``book/schematics/pipeline.svg`` into the page. ``currentColor`` is the colour of the text, and
+the variables of ``schematics.css`` are the colours of the estimators, light or dark.
 
     ```{moving} epsilon-and-steps
     :name: fig-moving-ages
@@ -17,7 +17,7 @@ and the variables of ``schematics.css`` are the colours of the estimators, light
     ```
 
 puts ``book/moving/epsilon-and-steps.html``, a still picture with its sentence, and the numbers
-behind it, ``epsilon-and-steps.json``, into the page; ``scripts/moving_figures.py`` writes both. Where
+behind it, ``epsilon-and-steps.json``, into the page; ``scripts/moving_figures.py`` writes both. If
 there is a script (``moving.js``) the controls appear and the picture follows them; where there is
 none, on paper or in a reader without JavaScript, the picture and its sentence stay. Nothing is
 loaded from anywhere.
@@ -30,8 +30,6 @@ Both are numbered with the other figures and can be referred to by their names.
 is the key of the estimators: a table of how each is drawn in every figure, made from the dictionary
 that draws them.
 """
-
-from __future__ import annotations
 
 import json
 import re
@@ -89,17 +87,15 @@ class InlineFigure(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the figure, with the picture in it and the content below."""
-        what = f"the {self.name} {self.arguments[0]!r}"
+        what = f"{self.name} {self.arguments[0]!r}"
         path = Path(self.env.srcdir) / self.folder / f"{self.arguments[0]}{self.suffix}"
         if not path.is_file():
-            raise self.error(
-                f"there is no {self.name} {self.arguments[0]!r}: {self.folder / path.name} is missing"
-            )
+            raise self.error(f"there is no {what}: {self.folder / path.name} is missing")
         for option in self.option_spec:
             if option not in self.options:
-                raise self.error(f"{what} needs :{option}:")
+                raise self.error(f"the {what} needs :{option}:")
         if not self.content:
-            raise self.error(f"{what} needs a caption")
+            raise self.error(f"the {what} needs a caption")
         self.env.note_dependency(str(path))
         figure = nodes.figure(classes=[self.css_class])
         self.set_source_info(figure)
@@ -109,7 +105,7 @@ class InlineFigure(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, text)
         first, *others = text.children
         if others or not isinstance(first, nodes.paragraph):
-            raise self.error(f"the caption of {what} is one paragraph")
+            raise self.error(f"the caption of the {what} is one paragraph")
         figure += nodes.caption("", "", *first.children)
         return [figure]
 
@@ -117,7 +113,7 @@ class InlineFigure(SphinxDirective):
 class Schematic(InlineFigure):
     """A figure whose picture is a drawing in ``book/schematics``."""
 
-    option_spec = {"alt": directives.unchanged_required, "name": directives.unchanged_required}  # noqa: RUF012
+    option_spec = dict.fromkeys(("alt", "name"), directives.unchanged_required)
     folder, suffix, css_class = Path("book", "schematics"), ".svg", "schematic"
 
     def content_of(self, path: Path) -> str:
@@ -164,8 +160,8 @@ def sample(look: Look) -> str:
 def row(name: str, look: Look) -> str:
     """One row of the table: the drawing says nothing that the words beside it do not."""
     shown = re.sub(r"\]_([RM])", r"]<sub>\1</sub>", escape(name))
-    drawn = f'<img class="figure" role="presentation" alt="" src="{sample(look)}" width="86" height="21">'
-    return f"<tr><td>{drawn}</td><td>{shown}</td><td>{escape(look.meaning)}</td></tr>"
+    image = f'class="figure" role="presentation" alt="" src="{sample(look)}" width="86" height="21"'
+    return f"<tr><td><img {image}></td><td>{shown}</td><td>{escape(look.meaning)}</td></tr>"
 
 
 class Looks(SphinxDirective):
@@ -176,8 +172,8 @@ class Looks(SphinxDirective):
         titles = ("Drawn as", "Name", "What it is")
         head = "".join(f'<th scope="col">{title}</th>' for title in titles)
         rows = "\n".join(row(name, look) for name, look in ESTIMATORS.items())
-        table = f'<table class="table looks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
-        return [nodes.raw("", table, format="html")]
+        table = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
+        return [nodes.raw("", f'<table class="table looks">\n{table}\n</table>', format="html")]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

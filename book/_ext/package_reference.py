@@ -8,8 +8,6 @@ Each entry ends with the names that it mentions or that mention it, and with the
 calls it. Types of parameters become links.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
@@ -61,10 +59,15 @@ def _namespace(room: str) -> ModuleType:
     return attribute if inspect.ismodule(attribute) else importlib.import_module(f"ibukit.{room}")
 
 
-def _shown_here(room: str, name: str, thing: Any) -> bool:
-    """Whether a thing is the room's own, or of a room that does not show it by this name itself."""
-    home = thing.__module__.split(".")[1]
-    return home == room or getattr(_namespace(home), name, None) is not thing
+def _shown_here(module: ModuleType, name: str, thing: Any) -> bool:
+    """True for a thing of the room, and of another that does not show it by this name itself.
+
+    A file shows nothing but its own: what it imports is no part of it.
+    """
+    if f"{thing.__module__}.".startswith(f"{module.__name__}."):
+        return True
+    home = _namespace(thing.__module__.split(".")[1])
+    return hasattr(module, "__path__") and getattr(home, name, None) is not thing
 
 
 def names_in(room: str) -> list[tuple[str, Any]]:
@@ -81,9 +84,8 @@ def names_in(room: str) -> list[tuple[str, Any]]:
     if found and not hasattr(module, "__path__"):
         # What else a file defines is for its neighbours; a package names what is public.
         return found
-    members = [
-        (n, t) for n, t in vars(module).items() if _is_public(n, t) and _shown_here(room, n, t)
-    ]
+    things = [(n, t) for n, t in vars(module).items() if _is_public(n, t)]
+    members = [(n, t) for n, t in things if _shown_here(module, n, t)]
     # A name that ibukit itself offers is shown by it, wherever its class was written.
     public = set(ibukit.__all__)
     return found + [(n if n in public else f"{room}.{n}", t) for n, t in members if n not in names]
@@ -140,7 +142,7 @@ def related(root: Path) -> dict[str, list[str]]:
 
 
 def called(source: str, known: dict[str, Any]) -> set[str]:
-    """The names of ibukit that a piece of code calls, as ``ik.mle`` or, by its room, as ``ik.theory.mle_set``."""
+    """The names of ibukit that a piece of code calls, as ``ik.mle`` or as ``ik.theory.mle_set``."""
     rooms = {part.strip() for line in FROM_ROOM.findall(source) for part in line.split(",")}
     words = set(CALL.findall(source))
     words |= {
@@ -225,7 +227,7 @@ def point_elsewhere(
 
 
 def link_types(app: Sphinx, config: Config) -> None:
-    """Tell numpydoc where our classes are; what it would link to Python's and numpy's pages stays text."""
+    """Tell numpydoc where our classes are; it shall link to no page of Python or numpy."""
     ours = {
         name.rpartition(".")[2]: f"ibukit.{name}"
         for name, thing in entries(Path(app.srcdir)).items()

@@ -1,12 +1,10 @@
-"""What a page says of itself to search engines, to messengers that show a link, and to the browser's tab.
+"""Describe a page to search engines, to messengers that show a link, and to the browser.
 
 Whole addresses are known only where the book is published. ``html.baseurl`` in ``_config.yml``, or
 the environment's ``BOOK_URL``, says where: then each page names its own address and a picture. With
 the address of the repository, ``book_repository`` or ``BOOK_REPOSITORY``, it has buttons for its
 source and to edit it. Both are empty by default.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -23,8 +21,9 @@ INDEX = "book/index"
 PICTURE = "_static/cover.png"
 TITLE = "Reconstructing distributions from private reports"
 ABOUT = (
-    "A book that runs and a Python package: estimate how a sensitive value is distributed from locally private "
-    "reports, know how sure the estimate is, and see the numbers that five papers print beside ours."
+    "A book that runs and a Python package: estimate how a sensitive value is distributed from "
+    "locally private reports, know how sure the estimate is, and see the numbers that five papers "
+    "print beside ours."
 )
 SHORTEST, LONGEST = 60, 200
 # docutils names the viewport a second time

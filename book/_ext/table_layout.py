@@ -1,6 +1,4 @@
-"""Set the tables that cells show: numbers to the right, by their decimal points, unbroken, powers of ten raised."""
-
-from __future__ import annotations
+"""Set the tables that cells show: numbers by their decimal points, powers of ten raised."""
 
 import re
 from typing import Any
@@ -16,7 +14,8 @@ PLAIN = r"[-−+]?[\d,]+(?:\.\d+)?"
 POWER = re.compile(rf"(?<![\w.])({PLAIN})e([-+]?)0*(\d+)(?!\w)")
 # a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers
 # what is not there
-NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN})(?:e[-+]?\d+)?(\s?±\s?[\d.,]+(?:e[-+]?\d+)?)?(\s?%)?")
+EXPONENT = r"(?:e[-+]?\d+)?"
+NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN}){EXPONENT}(\s?±\s?[\d.,]+{EXPONENT})?(\s?%)?")
 NOTHING = ("", "–", "-", "NaN", "unreadable")
 LONG = 20  # letters: a first column with more keeps a third of a phone's width
 WITH_ERROR = re.compile(rf"{PLAIN}\s±\s{PLAIN}")
@@ -88,7 +87,8 @@ def powers(soup: BeautifulSoup, cell: Tag) -> None:
             number, sign, exponent = found.groups()
             raised = soup.new_tag("sup")
             raised.string = ("−" if sign == "-" else "") + exponent
-            parts += [text[at : found.start()], "10" if number == "1" else f"{number} × 10", raised]
+            base = "10" if number == "1" else f"{number} × 10"
+            parts += [text[at : found.start()], base, raised]
             at = found.end()
         text.replace_with(
             *[NavigableString(p) if isinstance(p, str) else p for p in [*parts, text[at:]]]

@@ -1,6 +1,4 @@
-"""The HTML of the page of verdicts: bars, badges, filters and rows. Without JavaScript a list that opens row by row."""
-
-from __future__ import annotations
+"""The HTML of the page of verdicts: bars, badges, filters and rows that open one by one."""
 
 import re
 from collections import Counter
@@ -39,8 +37,9 @@ def bars(totals: dict[str, Counter[str]], settings: int, page: str) -> str:
     )
     lines = "".join(_bar(letter, found, most, page) for letter, found in totals.items())
     return (
-        f'<div class="verdict-bars"><p><strong>{everything.total()} results of five papers</strong>, '
-        f"checked one by one. Another {settings} rows are settings: inputs that we took over, which are no results.</p>"
+        f'<div class="verdict-bars"><p><strong>{everything.total()} results of five papers'
+        f"</strong>, checked one by one. Another {settings} rows are settings: inputs that we took "
+        "over, which are no results.</p>"
         f'<ul class="verdict-key">{key}</ul><ul class="verdict-papers">{lines}</ul></div>'
     )
 
@@ -82,7 +81,8 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
         orders.append(("error", "largest error"))
     return (
         '<form class="verdict-filters" role="search" aria-label="Rows" hidden>'
-        + '<label class="wide">Text <input type="search" name="q" placeholder="a word, a code, a figure"></label>'
+        + '<label class="wide">Text <input type="search" name="q" '
+        + 'placeholder="a word, a code, a figure"></label>'
         + select(
             "paper",
             "Paper",
@@ -123,7 +123,7 @@ def linked(text: str, rows: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """What the rows of a page have in common."""
+    """The facts that the rows of a page share."""
 
     titles: dict[str, str]
     known: set[str]
@@ -164,8 +164,8 @@ def _row(entry: Entry, page: Page) -> str:
     return (
         f'<li class="verdict-row" id="{anchor(entry.id)}"{data}><details{opened}><summary>'
         f'<span class="code">{entry.id}</span> {badge(entry.word)} <span class="say">{say}</span> '
-        f'{_short(entry.numbers)}</summary><div class="more">{more}{_table(entry)}{_links(entry, page.titles)}</div>'
-        "</details></li>"
+        f'{_short(entry.numbers)}</summary><div class="more">'
+        f"{more}{_table(entry)}{_links(entry, page.titles)}</div></details></li>"
     )
 
 
@@ -180,12 +180,12 @@ def _erratum(columns: dict[str, str]) -> tuple[str, str]:
         if columns["quote"]
         else f"<p>{columns['where']}.</p>"
     )
-    more = f"<p><b>{finding.get(columns['class'], 'Instead')}:</b> {columns['right']} <i>({columns['status']})</i></p>"
-    return columns["wrong"], quote + more
+    found = f"<b>{finding.get(columns['class'], 'Instead')}:</b> {columns['right']}"
+    return columns["wrong"], f"{quote}<p>{found} <i>({columns['status']})</i></p>"
 
 
 def _short(numbers: tuple[Number, ...]) -> str:
-    """What the closed row says of its numbers."""
+    """The text of the closed row on its numbers."""
     if not numbers:
         return ""
     if len(numbers) == 1 and numbers[0].error is not None:
@@ -217,11 +217,12 @@ def _table(entry: Entry) -> str:
     worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
     body = "".join(
         f'<tr><th scope="row">{escape(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
-        f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td><td>{badge(n.verdict)}</td></tr>'
+        f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td>'
+        f"<td>{badge(n.verdict)}</td></tr>"
         for n in worst_first
     )
     heads = "".join(
-        f'<th scope="col"{" class=number" if name in ("paper", "ours", "error") else ""}>{name}</th>'
+        f'<th scope="col"{"" if name in ("what", "verdict") else " class=number"}>{name}</th>'
         for name in ("what", "paper", "ours", "error", "verdict")
     )
     inside = f'<table class="numbers"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
@@ -234,7 +235,7 @@ def _digits(text: str) -> str:
 
 
 def _links(entry: Entry, titles: dict[str, str]) -> str:
-    """Where the row is shown, tested and spoken of."""
+    """The links to where the row is shown, tested and spoken of."""
     shown = [
         f'<a href="chapters/{slug}.html#{cell}">{escape(titles[slug])}</a>'
         for slug, cell in entry.cells

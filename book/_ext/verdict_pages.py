@@ -11,8 +11,6 @@ anywhere. Below each cell that carries the tag of a row stands a link to it. The
 row have a page of their source each.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator
@@ -42,7 +40,7 @@ LEFT_ALONE = (
 
 
 class rows_of_chapter(nodes.General, nodes.Element):  # noqa: N801 (docutils writes nodes so)
-    """Stands for the rows of a chapter until all pages are read, and it is known which of them name a row."""
+    """Stands for the rows of a chapter until all pages are read, and what names a row is known."""
 
 
 def note(env: BuildEnvironment, *names: str) -> None:
@@ -128,7 +126,7 @@ def link(docname: str, name: str) -> nodes.reference:
 
 
 class Codes(SphinxTransform):
-    """Make links of the codes that a chapter's text names, and remember which chapters name a row."""
+    """Make links of the codes that a chapter's text names, and remember who names a row."""
 
     default_priority = 410
 
@@ -163,7 +161,7 @@ class Codes(SphinxTransform):
 
 
 def link_tables(body: str, rows: set[str], page: str) -> str:
-    """Make links of the codes in the tables that cells show, which are no part of the text when it is read."""
+    """Make links of the codes in the tables that cells show, which are no part of the text."""
 
     def linked(table: re.Match[str]) -> str:
         parts = re.split(r"(<[^>]*>)", table.group())  # tags at the odd places
@@ -171,8 +169,8 @@ def link_tables(body: str, rows: set[str], page: str) -> str:
             parts[i] = data.spelled_out(parts[i], rows, every=False)
             for start, end in reversed(data.codes(parts[i], rows, every=False)):
                 name = parts[i][start:end]
-                reference = f'<a class="to-row reference internal" href="{page}#{data.anchor(name)}">{name}</a>'
-                parts[i] = parts[i][:start] + reference + parts[i][end:]
+                to = f'class="to-row reference internal" href="{page}#{data.anchor(name)}"'
+                parts[i] = f"{parts[i][:start]}<a {to}>{name}</a>{parts[i][end:]}"
         return "".join(parts)
 
     return TABLE.sub(linked, body)
@@ -266,8 +264,9 @@ def _page(place: str, shown: str, named: set[str]) -> str:
                 lines[i] = (
                     f'<span id="{data.anchor(inside + word)}" class="marked-test"></span>{line}'
                 )
-    text = "The tests on this page carry codes of the <a href='../book/claims.html'>list of verdicts</a>."
-    return f"<h1>{place}</h1><p>{text}</p>" + "\n".join(lines)
+    link = "<a href='../book/claims.html'>list of verdicts</a>"
+    text = f"<p>The tests on this page carry codes of the {link}.</p>"
+    return f"<h1>{place}</h1>{text}" + "\n".join(lines)
 
 
 def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:

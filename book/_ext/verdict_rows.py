@@ -1,6 +1,4 @@
-"""What the page of verdicts shows, read off data/, the tests and the chapters: one `Entry` for each row."""
-
-from __future__ import annotations
+"""The rows of the page of verdicts, read off data/, the tests and the chapters."""
 
 import ast
 import csv
@@ -92,7 +90,7 @@ def known(root: Path) -> set[str]:
 
 
 def anchor(name: str) -> str:
-    """The name of a row or of a test in an address; the theme's script takes a dot for the beginning of a class."""
+    """The name of a row or a test in an address; the theme's script takes a dot for a class."""
     return name.replace(".", "-")
 
 
@@ -109,7 +107,7 @@ def shown(cell: dict[str, Any]) -> list[str]:
 
 
 def codes(text: str, rows: set[str], every: bool) -> list[tuple[int, int]]:
-    """Where the codes of rows stand in a text; those of errata in brackets only, or `every` one."""
+    """The places of codes of rows in a text; those of errata in brackets only, or `every` one."""
     inside = [match.span() for match in IN_BRACKETS.finditer(text)]
     found = []
     for match in CODE.finditer(text):
@@ -156,7 +154,7 @@ def totals(root: Path) -> dict[str, Counter[str]]:
 
 
 def n_settings(root: Path) -> int:
-    """How many rows of the ledger are inputs."""
+    """The number of rows of the ledger that are inputs."""
     return sum(row["verdict"] == "setting" for row in table(root, "ledger.csv"))
 
 
@@ -166,7 +164,7 @@ def chapters(root: Path) -> list[Path]:
 
 
 def marked_tests(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """Which tests of a file carry an id: "ledger:A-F8" -> [(name of the file, name of the test)]."""
+    """The tests of a file that carry an id: "ledger:A-F8" -> [(name of the file, of the test)]."""
     return _marked_tests(path, path.stat().st_mtime_ns)
 
 
@@ -203,7 +201,7 @@ def _marked_tests(path: Path, changed: int) -> dict[str, list[tuple[str, str]]]:
 
 
 def _marks(node: ast.AST, assigned: dict[str, ast.expr]) -> list[str]:
-    """The ids in every ``mark.ledger(...)`` and ``mark.erratum(...)`` of an expression and of what it names."""
+    """The ids in ``mark.ledger(...)`` and ``mark.erratum(...)`` of an expression and its names."""
     found = []
     for part in _parts(node, assigned):
         if (
@@ -237,7 +235,7 @@ def files_with_marks(root: Path) -> list[Path]:
 
 @cache
 def _read(path: Path, changed: int) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The tags that a reader of a chapter sees, and every row of its tables of printed numbers beside ours."""
+    """The tags that a reader of a chapter sees, and the rows of its tables beside a paper."""
     tags: list[str] = []
     numbers: list[tuple[str, ...]] = []
     for cell in json.loads(path.read_text("utf8"))["cells"]:
@@ -250,7 +248,7 @@ def _read(path: Path, changed: int) -> tuple[tuple[str, ...], tuple[tuple[str, .
 
 
 def beside(html: str) -> list[tuple[str, ...]]:
-    """(what, where, ours, paper, verdict) of each row of a table that `ibukit_claims.show` draws."""
+    """(what, where, ours, paper, verdict) of each row of the tables of `ibukit_claims.show`."""
     wanted = ("what", "where", "ours", "paper", "verdict")
     found = []
     for drawn in BeautifulSoup(html, "html.parser").find_all("table"):
@@ -288,7 +286,7 @@ def numbers(root: Path) -> dict[str, list[Number]]:
 
 
 def entries(root: Path, kinds: tuple[str, ...], mentions: dict[str, list[str]]) -> list[Entry]:
-    """The rows of some kinds in the order of the book; `mentions` are the chapters whose text names an id."""
+    """The rows of some kinds in the book's order; `mentions`: the chapters that name an id."""
     cells: dict[str, list[tuple[str, str]]] = defaultdict(list)
     order = in_the_books_order(root)
     for path in sorted(chapters(root), key=lambda path: list(order).index(path.stem)):

@@ -254,6 +254,19 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch):
     plt.close("all")
 
 
+@pytest.mark.parametrize(
+    ("name", "most"), [("README.md", 150), ("CONTRIBUTING.md", 150), ("CHANGELOG.md", 120)]
+)
+def test_what_a_newcomer_reads_first_is_short(name, most):
+    assert 50 < len(read(name).splitlines()) <= most
+
+
+def test_the_extensions_of_the_book_are_small():
+    lines = [len(path.read_text("utf8").splitlines()) for path in (ROOT / "book/_ext").glob("*.py")]
+    assert len(lines) > 5
+    assert sum(lines) <= 2000, "a well-kept extension may already do it"
+
+
 def test_the_readme_installs_extras_that_exist():
     extras = set(tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"])
     named = set(re.findall(r"pip install \"\.\[(\w+)\]\"", read("README.md")))

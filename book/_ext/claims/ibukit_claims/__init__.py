@@ -1,4 +1,4 @@
-"""A tool of the book: published numbers beside ours, with a verdict that is computed and must be the recorded one.
+"""Set published numbers beside ours, with a computed verdict that must be the recorded one.
 
 The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free
 choice of ours was made so that they do, and the note says which), *hold with a condition* (which

@@ -1,4 +1,4 @@
-"""Published numbers beside ours: agreement is computed, and the recorded verdict must be the computed one."""
+"""Compare published numbers with ours: the recorded verdict must be the computed one."""
 
 from __future__ import annotations
 
@@ -89,11 +89,13 @@ def check(table: pd.DataFrame) -> None:
 
     Examples
     --------
-    >>> check(beside("consistency", {("A-N1", "n times the bound on the squared error of raw INV"): 277.28}))
+    >>> row = ("A-N1", "n times the bound on the squared error of raw INV")
+    >>> check(beside("consistency", {row: 277.28}))
     """
     wrong = [
-        f"{row['claim']} ({row['setting']}) {row['quantity']}: ours {row['ours']:.10g}, paper {row['printed']}, "
-        f"tolerance {row['tolerance']}: computed {row['verdict']}, recorded {row['recorded']}"
+        f"{row['claim']} ({row['setting']}) {row['quantity']}: ours {row['ours']:.10g}, "
+        f"paper {row['printed']}, tolerance {row['tolerance']}: computed {row['verdict']}, "
+        f"recorded {row['recorded']}"
         for row in table.to_dict("records")
         if row["verdict"] != row["recorded"]
     ]
@@ -101,8 +103,8 @@ def check(table: pd.DataFrame) -> None:
         for text in wrong:
             say(text)
     elif wrong:
-        todo = "Find out why. If the computation is right, write its verdict into data/published, with a note."
-        raise AssertionError("\n".join([*wrong, todo]))
+        todo = "Find out why. If the computation is right, write its verdict into data/published"
+        raise AssertionError("\n".join([*wrong, f"{todo}, with a note."]))
 
 
 def show(table: pd.DataFrame) -> Comparison:
@@ -124,7 +126,8 @@ def show(table: pd.DataFrame) -> Comparison:
 
     Examples
     --------
-    >>> table = beside("consistency", {("A-N1", "n times the bound on the squared error of raw INV"): 277.28})
+    >>> row = ("A-N1", "n times the bound on the squared error of raw INV")
+    >>> table = beside("consistency", {row: 277.28})
     >>> [line.split()[-4:] for line in repr(show(table)).splitlines()]
     [['ours', 'paper', 'difference', 'verdict'], ['277.280', '227.28', '50.000', 'deviates']]
     """

@@ -1,4 +1,4 @@
-"""A digest of what a chapter computes with: of the code that stands in the chapter, not of how it is written there."""
+"""A digest of the code that stands in a chapter, whatever its layout."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class _Reader:
         if isinstance(thing, MethodType):
             return f"method{self.text((thing.__func__, thing.__self__))}"
         if isinstance(thing, Mapping):
-            return f"{{{','.join(f'{self.text(key)}:{self.text(value)}' for key, value in thing.items())}}}"
+            pairs = (f"{self.text(key)}:{self.text(value)}" for key, value in thing.items())
+            return f"{{{','.join(pairs)}}}"
         if isinstance(thing, (list, tuple)):
             return f"({','.join(map(self.text, thing))})"
         if isinstance(inspect.unwrap(thing) if callable(thing) else thing, FunctionType):
@@ -85,7 +86,7 @@ class _Reader:
 
 
 def _read_by_name(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function closes over and what it reads of the chapter, by name."""
+    """The names that a function closes over and reads of the chapter, with their values."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     # its own name may be among them, and is empty while it is being made
     found = {name: cell.cell_contents for name, cell in cells if not _is_empty(cell)}
@@ -110,7 +111,7 @@ def _is_empty(cell: Any) -> bool:
 
 
 def _node(code: CodeType) -> Function | None:
-    """Where a function stands in the syntax tree of its cell or file; None where that is not kept."""
+    """A function's node in the syntax tree of its cell or file; None where that is not kept."""
     lines = linecache.getlines(code.co_filename)
     try:
         nodes = [node for node in ast.walk(ast.parse("".join(lines))) if isinstance(node, Function)]
@@ -143,7 +144,7 @@ def _decorated(node: Function) -> list[int]:
 
 
 def _shape(node: Any) -> str:
-    """A syntax tree as a text: kinds of nodes and what they hold, without docstrings, positions and annotations."""
+    """A syntax tree as a text: kinds of nodes and what they hold, without docstrings and layout."""
     if isinstance(node, list):
         return f"[{','.join(map(_shape, node))}]"
     if not isinstance(node, ast.AST):
@@ -158,4 +159,5 @@ def _shape(node: Any) -> str:
         and ast.get_docstring(node) is not None
     ):
         parts["body"] = node.body[1:]
-    return f"{type(node).__name__}({','.join(f'{name}={_shape(value)}' for name, value in parts.items())})"
+    inside = ",".join(f"{name}={_shape(value)}" for name, value in parts.items())
+    return f"{type(node).__name__}({inside})"

@@ -57,7 +57,8 @@ class Comparison:
         items = "".join(f"<li>{escape(text)}</li>" for text in self.settings)
         n, s = len(self.settings), "s" * (len(self.settings) > 1)
         said = f"{n} setting{s} of the paper, taken over"
-        return f'\n<details class="settings-of-table"><summary>{said}</summary><ul>{items}</ul></details>'
+        inside = f"<summary>{said}</summary><ul>{items}</ul>"
+        return f'\n<details class="settings-of-table">{inside}</details>'
 
 
 def _cell(column: str, text: str) -> str:

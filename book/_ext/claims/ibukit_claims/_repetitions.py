@@ -1,4 +1,4 @@
-"""Studies of many repetitions: the distances are kept in data/repetitions, and computed where they are not."""
+"""Studies of many repetitions: distances are read from data/repetitions, or else computed."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def repeated(
 def asked(
     population: Population, mechanism: Mechanism | FreeWill, seed: int
 ) -> tuple[str, str, str, str]:
-    """What one study is about, all but the estimator: people, seed, mechanism and levels, as the file has them."""
+    """The key of one study but for the estimator: people, seed, mechanism and levels."""
     people = hashlib.sha256(np.asarray(population.counts, dtype="<i8").tobytes()).hexdigest()[:12]
     if not isinstance(mechanism, FreeWill):
         return people, str(seed), type(mechanism).__name__, f"{mechanism.epsilon:.4g}"
@@ -182,15 +182,16 @@ def of_reports(tallies: Iterable[Tally]) -> str:
 
 
 def _same(row: dict[str, str] | None, code: str, chapter: str, name: str) -> dict[str, str] | None:
-    """The row, if it was made by this code; None where there is none, or the setting is no longer the published one."""
+    """The row, if it was made by this code; None without one, or in another setting."""
     if row is None or row["code"] == code:
         return row
     if not is_published():
         return None
     raise OtherCode(
-        f"data/repetitions/{chapter}.csv keeps {name!r} as made by other code than this (digest {row['code']}, here "
-        f"{code}). If the chapter is to change, make the file anew: python scripts/repetitions.py {chapter}. To try "
-        "something out, give it another name, or call claims.published(False) first, and it is computed here"
+        f"data/repetitions/{chapter}.csv keeps {name!r} as made by other code than this (digest "
+        f"{row['code']}, here {code}). If the chapter is to change, make the file anew: python "
+        f"scripts/repetitions.py {chapter}. To try something out, give it another name, or call "
+        "claims.published(False) first, and it is computed here"
     )
 
 

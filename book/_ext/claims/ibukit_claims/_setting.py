@@ -1,4 +1,4 @@
-"""One switch a chapter: published, a check must hold; in any other setting it says in a sentence that it does not."""
+"""One switch a chapter: in its published setting a check must hold, in others it may fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-_HINT = "if you changed the setting, call claims.published(False) in the first cell, and the chapter runs on"
+_HINT = (
+    "if you changed the setting, call claims.published(False) in the first cell, and the chapter "
+    "runs on"
+)
 _setting = {"published": True}
 _said: set[tuple[object, str]] = set()
 
@@ -36,8 +39,9 @@ def published(setting: bool) -> None:
 
     Notes
     -----
-    ``assert`` is Python's own. In a notebook, IPython hands over the code of each cell that follows, and each
-    ``assert`` in it is wrapped. Outside IPython an ``assert`` is what it always is.
+    ``assert`` is Python's own. In a notebook, IPython hands over the code of each cell that
+    follows, and each ``assert`` in it is wrapped. Outside IPython an ``assert`` is what it always
+    is.
 
     Examples
     --------
@@ -48,7 +52,8 @@ def published(setting: bool) -> None:
     """
     if not isinstance(setting, (bool, np.bool_)):
         raise TypeError(
-            f"setting must be True or False, as from (epsilon, seed) == (0.05, 2026), got {setting!r}"
+            "setting must be True or False, as from (epsilon, seed) == (0.05, 2026), "
+            f"got {setting!r}"
         )
     _setting["published"] = bool(setting)
     _said.clear()
@@ -62,7 +67,7 @@ def published(setting: bool) -> None:
 
 
 def is_published() -> bool:
-    """Whether a check that fails must raise."""
+    """True if a check that fails must raise."""
     return _setting["published"]
 
 
@@ -92,9 +97,11 @@ class _Checks(ast.NodeTransformer):
                 node.msg = ast.Constant(f"{textwrap.shorten(text, 200)} does not hold; {_HINT}")
             return ast.fix_missing_locations(node)
         # imported in place, so that no name of ours appears among the reader's
-        told = ast.parse(
-            f"__import__({__name__!r}, fromlist=['say']).say({text!r}, __import__('sys').exc_info()[1])"
+        here, error = (
+            f"__import__({__name__!r}, fromlist=['say'])",
+            "__import__('sys').exc_info()[1]",
         )
+        told = ast.parse(f"{here}.say({text!r}, {error})")
         for part in ast.walk(told):
             ast.copy_location(part, node)
         handler = ast.ExceptHandler(

@@ -1,4 +1,4 @@
-"""Sentences of a paper beside what we find: one set of margins, and verdicts that their tests must bear out."""
+"""Set sentences of a paper beside our findings: one set of margins, and tested verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARGINS = {
 
 
 def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
-    """Whether a ratio of two errors is what a word of comparison says.
+    """Tell if a ratio of two errors is what a word of comparison says.
 
     The book has one set of margins for these words. ``low <= ratio <= high`` within two standard
     errors, with (low, high) = `MARGINS` [word]: "same" 5 %, "similar" 25 % either way, "slightly
@@ -49,8 +49,10 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
 
     Examples
     --------
-    >>> agrees("same", 1.08, 0.02), agrees("same", 1.13, 0.02), agrees("substantially larger", 3.0, 0.1)
-    (True, False, True)
+    >>> agrees("same", 1.08, 0.02), agrees("same", 1.13, 0.02)
+    (True, False)
+    >>> agrees("substantially larger", 3.0, 0.1)
+    True
     """
     if not arguments.is_one_of(word, MARGINS):
         raise ValueError(f"word must be one of {', '.join(MARGINS)}, got {word!r}")
@@ -89,7 +91,8 @@ def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
 
     Examples
     --------
-    >>> statements([("the bound is almost one (Fig. 4)", 0.9927 > 0.99, "0.993 at n = 25", "reproduced")])
+    >>> said, found = "the bound is almost one (Fig. 4)", "0.993 at n = 25"
+    >>> statements([(said, 0.9927 > 0.99, found, "reproduced")])
                       the paper says         we find    verdict
     the bound is almost one (Fig. 4) 0.993 at n = 25 reproduced
     """
