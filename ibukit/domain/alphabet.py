@@ -57,7 +57,7 @@ class Alphabet(arguments.ReadOnlyArrays):
     unit: str = ""
 
     bounded: ClassVar[bool] = True
-    """Whether the labels can be listed; only a line or a grid may be without an end."""
+    """False for a line or a grid without an end, whose labels cannot be listed."""
 
     # The argument is called `distances`; the field cannot be, because a method has that name.
     @arguments.field_is("_distances", "distances")

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """How an estimator ended.
+    """Reason for which an estimator stopped.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class DenseVariances:
 
     @property
     def has_one_estimator(self) -> bool:
-        """Whether the columns are independent, so that there is one u for each question."""
+        """True if the columns are independent, so that there is one u for each question."""
         return bool(self.rank == self.m)
 
     def weights(self, given: Floats | None) -> Floats:

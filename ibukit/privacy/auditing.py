@@ -27,7 +27,9 @@ MAX_AUDITED = 10**9
 class OverAlphabet(Protocol):
     """Anything over an alphabet of secrets, with epsilon for all pairs or per unit of distance."""
 
-    metric: bool
+    @property
+    def metric(self) -> bool:
+        """True if epsilon is per unit of distance."""
 
     @property
     def alphabet(self) -> Alphabet:

@@ -39,6 +39,8 @@ class ArrowBatches(ReportTable):
                 yield columns.piece(named)
                 continue
             parts.append(columns.grouped(named))
+            # Adding up takes time proportional to the distinct reports so far, so it is done when
+            # as many partial counts have arrived.
             if sum(map(len, parts[1:])) > MAX_PARTIAL + len(parts[0]):
                 parts = [columns.added(parts)]
         if parts:
@@ -64,6 +66,7 @@ class ArrowDataset(ArrowBatches):
 
     def _by_duckdb(self, columns: Columns) -> ByDuckDB | None:
         wanted = columns.wanted
+        # The types of the columns decide whether grouping pays; no row is read for that.
         empty = nw.from_native(self._schema.empty_table().select(wanted))
         if not columns.worth_grouping(columns.named(empty)) or not _same_in_duckdb(
             self._schema, wanted
@@ -73,6 +76,7 @@ class ArrowDataset(ArrowBatches):
             files = _files(self._dataset, wanted)
             if files:
                 return parquet(files)
+            # Otherwise Arrow reads, with its filters and partitions, and DuckDB counts.
             scanner = self._dataset.scanner(columns=wanted, **READ_AHEAD)
             return ByDuckDB("of Arrow", lambda duckdb: duckdb.from_arrow(scanner))
         except MissingExtra:
@@ -95,6 +99,7 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
         types.is_date32,
     )
     kinds = [schema.field(name).type for name in wanted]
+    # Dictionaries are encodings of their values.
     kinds = [kind.value_type if types.is_dictionary(kind) else kind for kind in kinds]
     return all(any(is_one(kind) for is_one in alike) for kind in kinds)
 

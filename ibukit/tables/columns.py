@@ -46,7 +46,7 @@ class Columns:
     by: str | None
     count: str | None
     weighted: bool = False
-    """Whether the counts may be weights, any numbers from 0 on."""
+    """True if the counts are weights, any numbers from 0 on."""
 
     def named(self, frame: Any) -> Any:
         """Return the used columns under internal names; lazy frames stay lazy."""
@@ -88,6 +88,7 @@ class Columns:
 
     def grouped(self, frame: Any) -> nw.DataFrame[Any]:
         """Return the distinct reports of a frame from `named`, with their counts."""
+        # The engine of the table groups and counts; only distinct reports are collected.
         groups = frame.group_by(self.keys)
         if self.count is None:
             return collected(groups.agg(nw.len().alias(COUNT)))
@@ -112,6 +113,7 @@ class Columns:
             missing = np.array([_has_missing(row) for row in values], dtype=bool)
         else:
             values, missing = _values(rows["report0"])
+        # A row without a mechanism counts as missing, too.
         by = None
         if self.by is not None:
             by, unnamed = _values(rows[BY])
@@ -131,6 +133,8 @@ class Columns:
             raise ValueError(
                 f"column {self.count!r} must hold {self.wanted_counts}, and is of type {dtype}"
             )
+        # A count is bad if it is missing, negative or not whole; a weight, if missing, negative or
+        # infinite.
         n = nw.col(COUNT)
         bad, wide = n.is_null() | (n < 0), n
         if self.weighted:
@@ -146,6 +150,7 @@ class Columns:
     def _refuse_bad_counts(self, rows: nw.DataFrame[Any], frame: Any) -> None:
         if not len(rows) or not rows[BAD].sum():
             return
+        # One bad value is fetched for the message.
         value = collected(frame.filter(nw.col(BAD) > 0).select(COUNT).head(1))[COUNT].to_list()[0]
         shown = "a missing value" if value is None or value != value else repr(value)
         fraction = not self.weighted and value is not None and value > 0 and np.isfinite(value)
@@ -186,6 +191,7 @@ def _holds_lists(frame: Any, dtype: Any) -> bool:
         return True
     if not isinstance(dtype, nw.Object) or isinstance(frame, nw.LazyFrame):
         return False
+    # Columns of Python objects have no type; their first value decides.
     first = frame.select("report0").drop_nulls().head(1)["report0"].to_list()
     return bool(first) and isinstance(first[0], (list, tuple, np.ndarray))
 
@@ -211,6 +217,7 @@ def _values(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 def _matrix(columns: list[nw.Series[Any]]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return columns side by side as a matrix, and whether a value of each row is missing."""
+    # A row is missing if any of its columns is.
     pairs = [_numbers(column) for column in columns]
     missing = np.logical_or.reduce([lost for _, lost in pairs])
     return np.column_stack([values for values, _ in pairs]), missing
@@ -221,6 +228,7 @@ def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)
     ):
         values, missing = _values(column)
+        # Missing rows are dropped later; 0 only keeps the type of the column.
         filled = np.where(missing, 0, values)
         # Integers stay integers although one is missing: they are cells, floats would be degrees.
         return filled.astype(np.int64) if column.dtype.is_signed_integer() else filled, missing

@@ -29,6 +29,7 @@ class Frame(ReportTable):
         named = columns.named(self.frame)
         if columns.worth_grouping(named):
             yield columns.piece(columns.grouped(named))
+        # Reports that hardly repeat are read in batches, which need little memory.
         elif isinstance(named, nw.LazyFrame) and named.implementation.is_duckdb():
             for batch in reader_of(named.to_native()):
                 yield columns.piece(as_frame(batch))
@@ -41,6 +42,7 @@ class ByDuckDB(Frame):
 
     def __init__(self, shown: str, relation: Callable[[Any], Any]) -> None:
         self._shown, self._duckdb = shown, _duckdb()
+        # A connection of its own does not change settings of the user's.
         self._connection = self._duckdb.connect()
         # Counts do not depend on the order of rows, and keeping it takes memory.
         self._connection.execute("SET preserve_insertion_order = false")
@@ -59,6 +61,7 @@ class ByDuckDB(Frame):
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: Exception) -> ValueError:
+        # Messages of DuckDB have several lines and may be long.
         message = " ".join(str(error).split())
         return ValueError(f"table {self._shown} cannot be read: {message[:500]}")
 
@@ -79,6 +82,7 @@ def _have_equal_schemas(files: list[str]) -> bool:
     try:
         from pyarrow.parquet import read_schema
 
+        # Only the footers of the files are read.
         first, *others = (read_schema(file) for file in files)
     # pyarrow is missing, a file is remote, or not Parquet: DuckDB will tell.
     except (ModuleNotFoundError, OSError, ValueError):

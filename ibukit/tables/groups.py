@@ -69,6 +69,7 @@ class TableReports:
                 "count must name the column of weights where weighted is True, got None"
             )
         self._action = {"unknown": unknown, "missing": missing}
+        # This function finds the mechanism of a row from the value of the column `by` or `epsilon`.
         self._choose = mechanism_finder(mechanism, epsilon, by)
         self._table = open_table(table)
         report_columns = (
@@ -84,6 +85,7 @@ class TableReports:
 
     def _check_columns(self) -> None:
         names = self._table.names
+        # All names are checked before anything is read, so that a misspelt one costs no time.
         roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
         roles += [("epsilon or by", self.columns.by), ("count", self.columns.count)]
         if not self.columns.report:
@@ -109,6 +111,7 @@ class TableReports:
             line, reason = located
             kind = AlphabetMismatch if isinstance(reason, AlphabetMismatch) else ValueError
             raise kind(f"{line}: {reason}") from error
+        # Codes take little room, so they are collected over all pieces and tallied at once.
         for mechanism, codes, counts in self._listed.values():
             all_counts = np.concatenate(counts)
             if all_counts.any():
@@ -121,6 +124,7 @@ class TableReports:
 
     def takes(self, report: Any) -> bool:
         """Return whether the one mechanism of the table can make a report."""
+        # The report becomes a piece of one row, which is accepted if checking it raises no error.
         values = np.empty(1, dtype=object)
         values[0] = report
         try:
@@ -137,6 +141,8 @@ class TableReports:
         if piece.by is None:
             yield self._choose(None, self.columns.by, self._table.textual), present
             return
+        # Rows are grouped by the value that names their mechanism, in the order of first
+        # occurrence.
         named: dict[Any, list[int]] = {}
         for row, value in zip(present.tolist(), piece.by[present].tolist(), strict=True):
             named.setdefault(value, []).append(row)
@@ -152,6 +158,7 @@ class TableReports:
         original = values
         if values.ndim == 2:
             values = numbers_in_rows(values, self._table.textual)
+        # Reports with labels become codes; other kinds are passed on as bits, rows or numbers.
         labelled = mechanism.report_kind is ReportKind.LABELS
         alphabet = mechanism.report_alphabet if labelled else None
         if alphabet is None:
@@ -165,6 +172,7 @@ class TableReports:
             self._leave_out(
                 "unknown", counts[~known], partial(self._unknown, original[~known], mechanism)
             )
+        # Unknown reports have been refused, or counted as dropped.
         reports, counts = reports[known], counts[known]
         if alphabet is not None:
             _, all_codes, all_counts = self._listed.setdefault(id(mechanism), (mechanism, [], []))
@@ -174,6 +182,7 @@ class TableReports:
             yield Group(mechanism, reports, counts, False)
 
     def _codes(self, values: NDArray[Any], alphabet: Any, mechanism: Any) -> Ints:
+        # Cells have two columns, all other labels one.
         named = list(self.columns.report)
         if isinstance(alphabet, Grid):
             if len(named) == 2:
@@ -198,6 +207,7 @@ class TableReports:
         if values.dtype != object:
             return values, np.ones(len(values), dtype=bool)
         # The mechanism itself judges numbers: here only values that are not numbers are marked.
+        # Numbers in a text file are parsed; values of a frame have their types already.
         read: list[Any] = [
             number_in(v) if isinstance(v, str) and self._table.textual else v
             for v in values.tolist()
@@ -248,6 +258,7 @@ def _accepted_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
     except ValueError:
         if len(reports) < 2:
             return np.zeros(len(reports), dtype=bool)
+        # With few bad reports among many, this takes few more checks than there are bad ones.
         half = len(reports) // 2
         return np.concatenate(
             [_accepted_by(mechanism, part) for part in (reports[:half], reports[half:])]
@@ -270,6 +281,7 @@ def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float]
     if bounds is None or values.ndim != 2 or values.shape[1] != 2:
         return False
     south, north, west, east = bounds
+    # Exchanging both columns puts the points inside if the longitude came first.
     lon, lat = (
         np.array([number_in(v) if isinstance(v, str) else v for v in column], float)
         for column in values.T

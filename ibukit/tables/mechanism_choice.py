@@ -48,6 +48,7 @@ class _MechanismOfValue:
                 raise TypeError(
                     f"mechanism must map to mechanisms, got {mechanism!r} for {value!r}"
                 )
+        # In text files values match the keys that are written so.
         self._of = dict(mechanisms)
         self._of_text = {str(value): mechanism for value, mechanism in mechanisms.items()}
 
@@ -67,6 +68,8 @@ class _MechanismOfEpsilon:
             raise ValueError(
                 f"column {column!r} must hold numbers, epsilons, it contains {value!r}"
             )
+        # Equal epsilons of different types give one mechanism, so their reports are counted
+        # together.
         epsilon = float(number)
         if epsilon not in self._made:
             try:

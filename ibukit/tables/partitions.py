@@ -40,6 +40,7 @@ class Partitions(ReportTable):
         # Selecting the columns first lets Dask read only these from files.
         parts = self._frame[columns.wanted].to_delayed()
         if not self._repeat_for_certain(columns):
+            # Reports that hardly repeat are fetched as they are, one piece for each partition.
             take = dask.delayed(_piece)
             yield from dask.compute(*(take(part, columns) for part in parts))
             return
@@ -62,6 +63,7 @@ class Partitions(ReportTable):
             self._frame.dtypes[columns.report[0]], np.dtypes.ObjectDType
         ):
             return False
+        # Dask keeps an empty frame with the types of the columns.
         return columns.worth_grouping(columns.named(nw.from_native(self._frame._meta)))
 
 

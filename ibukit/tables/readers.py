@@ -28,6 +28,7 @@ def open_table(table: Any) -> ReportTable:
         and table
         and all(isinstance(path, (str, os.PathLike)) for path in table)
     ):
+        # One path is treated as a list of one.
         paths = table if isinstance(table, (list, tuple)) else [table]
         return _files([file for path in paths for file in _expand(os.fspath(path))])
     # Dask and Arrow are recognised by the module of the class, so that neither has to be installed.
@@ -42,6 +43,7 @@ def open_table(table: Any) -> ReportTable:
             else ArrowDataset(table)
         )
     try:
+        # narwhals recognises the frames of all other engines. A Series is not a table.
         frame = nw.from_native(table, allow_series=True)
         if not isinstance(frame, nw.Series):
             return Frame(frame)
@@ -66,6 +68,7 @@ def _expand(path: str) -> list[str]:
         return [path]
     if os.path.isdir(path):
         inside = [str(file) for file in sorted(Path(path).rglob("*")) if file.is_file()]
+        # In a folder with both formats only the Parquet files count.
         files = [file for file in inside if file.endswith(PARQUET)]
         files = files or [file for file in inside if file.endswith(DELIMITED)]
     else:

@@ -32,6 +32,7 @@ def codes_of_values(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> 
     """
     if isinstance(alphabet, Line):
         numbers, known = whole_numbers(values, textual)
+        # On a line the code follows from the number; no table of labels is needed.
         inside = known & (numbers >= alphabet.first) & (numbers <= alphabet.last)
         return np.where(inside, numbers - alphabet.first, -1)
     find = _finder(alphabet, textual)
@@ -41,6 +42,7 @@ def codes_of_values(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> 
 def whole_numbers(values: NDArray[Any], textual: bool) -> tuple[Ints, NDArray[np.bool_]]:
     """Return the values as integers, and whether each is one; booleans are not."""
     if values.dtype.kind in "iu":
+        # Unsigned numbers may be too large for 64 signed bits.
         known = values <= np.iinfo(np.int64).max
         return np.where(known, values, 0).astype(np.int64), np.asarray(known)
     read = [_whole(value, textual) for value in values.tolist()]
@@ -65,6 +67,7 @@ def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
 
     cells = values.astype(object).ravel()
     if not textual:
+        # In a frame a text is not a number, even if it looks like one.
         cells[[isinstance(value, str) for value in cells]] = None
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy()
     return np.asarray(numbers, dtype=None if numbers.dtype == np.int64 else np.float64).reshape(
@@ -97,6 +100,7 @@ def _finder(alphabet: Alphabet, textual: bool) -> Callable[[Any], int]:
         if not isinstance(value, Hashable):
             return -1
         if textual and isinstance(value, str):
+            # The text of a label comes first; "1.0" also matches the number 1.
             code = code_of_text.get(value)
             value = value if code is not None else number_in(value)
             return code if code is not None else code_of.get(value, -1)
@@ -166,5 +170,6 @@ def codes_of_cells(pairs: NDArray[Any], grid: Grid) -> Ints:
     south, north, west, east = grid.bounds
     lat, lon = np.asarray(pairs, dtype=np.float64).T
     inside = (lat >= south) & (lat <= north) & (lon >= west) & (lon <= east)
+    # Points are located as everywhere else; those outside keep the code -1.
     codes[inside] = grid.locate(lat[inside], lon[inside])
     return codes

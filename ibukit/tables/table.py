@@ -12,7 +12,7 @@ class ReportTable(ABC):
     """A table whose reports can be counted piece by piece."""
 
     textual = False
-    """Whether values are read as text; they then match the labels that are written so."""
+    """True if values are read as text; they then match the labels that are written so."""
 
     @property
     @abstractmethod

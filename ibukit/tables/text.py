@@ -41,6 +41,7 @@ class TextFile(ReportTable):
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         with self._bytes() as file:
+            # A gzip file begins with these two bytes, whatever its name is.
             self._zipped = file.read(2) == b"\x1f\x8b"
         self.headless = False
         self._header = next(self._rows(), (0, []))[1]
@@ -61,6 +62,7 @@ class TextFile(ReportTable):
                 raise ValueError(
                     f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}"
                 )
+        # The current chunk is kept, so that `find` can search it for the row of an error.
         for chunk in self._chunks():
             chunk.columns = self.names
             self._chunk = chunk[columns.wanted]
@@ -79,6 +81,8 @@ class TextFile(ReportTable):
     def _numbers(self, texts: Any, wanted: str) -> Any:
         import pandas as pd
 
+        # Everything is read as text; a count that is not a number is an error, an empty one is
+        # missing.
         numbers = pd.to_numeric(texts, errors="coerce")
         bad = numbers.isna() & texts.notna()
         if bad.any():
@@ -107,6 +111,7 @@ class TextFile(ReportTable):
             middle = (low + high) // 2
             low, high = (low, middle) if error_of(self._chunk.iloc[low:middle]) else (middle, high)
         error = error_of(self._chunk.iloc[low:high])
+        # The number of the row in the file, counting the line of column names.
         row = self._start + low + (not self.headless)
         line = next(islice(self._rows(), row, None), (0, []))[0]
         return None if error is None else (f"line {line} of {self.shown}", error)
@@ -120,8 +125,11 @@ class TextFile(ReportTable):
             total=size, unit="B", unit_scale=True, desc=self.shown, disable=None, leave=False
         )
         with bar, self._named_errors(), self._bytes() as raw, warnings.catch_warnings():
+            # A line with too many fields is an error here; pandas alone would drop the extra
+            # fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             file = gzip.GzipFile(fileobj=raw) if self._zipped else raw
+            # Values stay text, and only an empty field is missing: "NA" may be a label.
             options: dict[str, Any] = {
                 "dtype": str,
                 "keep_default_na": False,
@@ -136,6 +144,7 @@ class TextFile(ReportTable):
             }
             with pd.read_csv(file, chunksize=CHUNK_LINES, **options) as chunks:
                 for chunk in chunks:
+                    # The position in the compressed file measures the progress.
                     bar.update(raw.tell() - bar.n)
                     yield chunk
 
@@ -195,6 +204,7 @@ class TextFile(ReportTable):
                 )
                 for row in lines:
                     if lines.line_num == 1 and row:
+                        # Spreadsheet programs begin UTF-8 files with a byte order mark.
                         row[0] = row[0].removeprefix("\ufeff")
                     yield lines.line_num, row
         except UnicodeDecodeError:
@@ -229,6 +239,7 @@ class TextFiles(ReportTable):
     def __init__(self, files: list[TextFile]) -> None:
         self._files, self._current = files, files[0]
         for file in files:
+            # Files may have their columns in different orders.
             if set(file.names) != set(self.names):
                 raise ValueError(
                     f"files must have the same columns, {files[0].shown} has {self.names} and "

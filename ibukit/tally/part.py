@@ -48,7 +48,7 @@ class TallyPart(arguments.ReadOnlyArrays):
     counts: Ints
 
     mergeable: ClassVar[bool] = True
-    """Whether it joins with other parts of an equal mechanism when tallies are added."""
+    """True if parts of equal mechanisms are joined when tallies are added."""
 
     @cached_property
     def channel(self) -> Channel:

@@ -82,7 +82,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @cached_property
     def counts(self) -> Ints:
-        """How often each distinct report was seen, shape (s,), parts one after the other."""
+        """Counts of the distinct reports, shape (s,), one part after the other."""
         return self._join([part.counts for part in self.parts])
 
     @cached_property
@@ -101,7 +101,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @property
     def among_seen(self) -> Tally:
-        """The same reports, as a tally of the secrets among those seen.
+        """Tally of these reports over the secrets among those seen.
 
         Where reports get lost, its estimates are of another distribution: not of all secrets, but
         of those that made a report.
@@ -132,7 +132,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """How many reports of a table were left out by request.
+        """Numbers of reports of a table that were left out by request.
 
         By reason: "missing", "unknown". Where reports are weighted, the sum of their weights.
         """
