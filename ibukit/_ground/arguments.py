@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Set
+from collections.abc import Callable, Container
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -19,13 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit._ground.array_arguments import Floats as Floats
+from ibukit._ground.array_arguments import Ints as Ints
+from ibukit._ground.array_arguments import first_index
+from ibukit._ground.array_arguments import integers as integers
+from ibukit._ground.array_arguments import is_missing as is_missing
+from ibukit._ground.array_arguments import listed as listed
+from ibukit._ground.array_arguments import numbers as numbers
+from ibukit._ground.array_arguments import refuse_text as refuse_text
+from ibukit._ground.array_arguments import whole_array as whole_array
 from ibukit._ground.frozen import ReadOnlyArrays as ReadOnlyArrays
 from ibukit._ground.frozen import field_is as field_is
 from ibukit._ground.frozen import frozen as frozen
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Absolute tolerance for the sum of probabilities. Rounding in a sum of a few thousand doubles stays
 # below it; a table printed with six decimals exceeds it, and the caller has to normalise it.
@@ -177,134 +183,13 @@ def processes(name: str, number: int) -> int:
     return number
 
 
-def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
-    """Return an array of 64-bit integers; floats are accepted if all are whole."""
-    array = whole_array(name, values)
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
-    if array.size == 0:
-        return np.zeros(array.shape, dtype=np.int64)
-    # Arrays of objects are nullable integers of pandas, or lists that mix kinds of numbers.
-    if array.dtype.kind == "O":
-        array = _unboxed(name, array)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
-    if array.dtype.kind == "f":
-        # float16 cannot hold 2^62, with which the entries are compared.
-        array = array.astype(np.float64)
-        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
-        if bad.any():
-            lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
-            raise ValueError(
-                f"{name} must be whole numbers, got {array[bad][0]} at index {_first(bad)}{lost}"
-            )
-    elif array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} must fit in 64 signed bits, got {array.max()}")
-    return array.astype(np.int64)
-
-
-def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Convert an array of Python numbers to a numeric one; the error names any other element."""
-    for index, value in enumerate(array.ravel().tolist()):
-        if is_missing(value):
-            raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise ValueError(f"{name} must be whole numbers, got {value!r} at index {index}")
-    return np.array(array.tolist())
-
-
-def is_missing(label: Any) -> bool:
-    """Return whether a value is missing: None, NaN, NaT, pandas' NA or numpy's mask."""
-    if label is None or label is np.ma.masked or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    # NaN is the only number that differs from itself.
-    return isinstance(label, (float, np.floating)) and label != label
-
-
-def whole_array(name: str, values: Any) -> NDArray[Any]:
-    """Return `values` as an array; refuse masked values, sets, mappings, iterators and strings."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        index = _first(np.ma.getmaskarray(values))
-        raise ValueError(
-            f"{name} has a missing value (masked) at index {index}: leave it out yourself"
-        )
-    if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
-        raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
-    try:
-        return np.asarray(values)
-    except ValueError:
-        raise ValueError(
-            f"{name} must be a list, an array or a Series, got rows of different lengths"
-        ) from None
-
-
-def numbers(
-    name: str, values: Any, what: str = "an array of numbers", error: type[ValueError] = ValueError
-) -> Floats:
-    """Return an array of real numbers, of any shape, as doubles.
-
-    numpy alone would accept masked values, drop imaginary parts, parse texts and convert dates to
-    days since 1970.
-    """
-    rows = values if isinstance(values, (list, tuple)) else [values]
-    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
-        raise error(f"{name} must be {what}, got a missing value (masked): leave it out yourself")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O":
-            refuse_text(array)
-        elif array.dtype.kind not in "biuf":
-            raise TypeError(array.dtype)
-        return array.astype(np.float64, copy=False)
-    # ValueError: rows of different lengths. OverflowError: an int that is too large for a double.
-    except (TypeError, ValueError, OverflowError):
-        raise error(f"{name} must be {what}, got {_numbers_instead(values)}") from None
-
-
-def refuse_text(array: NDArray[Any]) -> None:
-    """Raise TypeError if an array of objects holds texts or complex numbers."""
-    for value in array.ravel().tolist():
-        if isinstance(value, (str, bytes, complex, np.complexfloating)):
-            raise TypeError(value)
-
-
-def _numbers_instead(values: Any) -> str:
-    try:
-        kind = str(np.asarray(values).dtype.kind)
-    except (ValueError, TypeError):
-        kind = ""
-    hints = {
-        "c": ", complex ones: if the imaginary parts do not matter, pass the real part",
-        "U": " of text",
-    }
-    return type(values).__name__ + ("" if isinstance(values, str) else hints.get(kind, ""))
-
-
-def listed(name: str, values: Any) -> list[Any]:
-    """Return labels as a list, each of its own type."""
-    # numpy would turn the list [1, "a"] into ["1", "a"].
-    if isinstance(values, (list, tuple)):
-        return list(values)
-    array = whole_array(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
-    labels: list[Any] = array.tolist()
-    return labels
-
-
-def _kind(values: Any) -> str:
-    if isinstance(values, (str, bytes)):
-        return f"{values!r}, which is one"
-    return "None" if values is None else f"a {type(values).__name__}"
-
-
 def codes(name: str, values: ArrayLike, size: int) -> Ints:
     """Return integer codes, each from 0 to size - 1."""
     array = integers(name, values)
     if array.size and (array.min() < 0 or array.max() >= size):
         bad = (array < 0) | (array >= size)
         raise AlphabetMismatch(
-            f"{name} must be codes 0..{size - 1}, got {array[bad][0]} at index {_first(bad)}; "
+            f"{name} must be codes 0..{size - 1}, got {array[bad][0]} at index {first_index(bad)}; "
             "labels become codes by alphabet.codes(labels)"
         )
     return array
@@ -320,7 +205,8 @@ def weights(name: str, values: Any, size: int) -> Floats:
     bad = ~((array >= 0) & np.isfinite(array))
     if bad.any():
         raise ValueError(
-            f"{name} must be finite and not negative, got {array[bad][0]} at index {_first(bad)}"
+            f"{name} must be finite and not negative, got {array[bad][0]} at index"
+            f" {first_index(bad)}"
         )
     return array
 
@@ -369,7 +255,8 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
     bad = ~(array >= 0)
     if bad.any():
         raise InvalidDistribution(
-            f"{name} must not have negative or NaN entries, got {array[bad][0]} at {_first(bad)}"
+            f"{name} must not have negative or NaN entries, got {array[bad][0]} at"
+            f" {first_index(bad)}"
         )
     if not abs(array.sum() - 1) <= SUM_TOLERANCE:
         raise InvalidDistribution(
@@ -396,7 +283,7 @@ def vector(name: str, values: ArrayLike, size: int) -> Floats:
         raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
     bad = ~np.isfinite(array)
     if bad.any():
-        raise ValueError(f"{name} must be finite, got {array[bad][0]} at index {_first(bad)}")
+        raise ValueError(f"{name} must be finite, got {array[bad][0]} at index {first_index(bad)}")
     return array
 
 
@@ -417,7 +304,7 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
     bad = ~((array >= 0) & np.isfinite(array))
     if bad.any():
         raise ValueError(
-            f"{name} must be finite and not negative, got {array[bad][0]} at {_first(bad)}"
+            f"{name} must be finite and not negative, got {array[bad][0]} at {first_index(bad)}"
         )
     return array
 
@@ -454,9 +341,3 @@ def generator(rng: Any) -> np.random.Generator:
             f"got {rng!r}"
         )
     return rng
-
-
-def _first(bad: NDArray[np.bool_]) -> Any:
-    """Return the index of the first True: an int, or a tuple in more than one dimension."""
-    where = np.argwhere(bad)[0]
-    return int(where[0]) if where.size == 1 else tuple(int(i) for i in where)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.domain import geography
+from ibukit.domain import geography, grid_frames
 from ibukit.domain.alphabet import Alphabet, Unbounded, refuse_if_too_wide
 from ibukit.domain.geography import Bounds as Bounds
 from ibukit.domain.geography import Outside
@@ -357,7 +357,7 @@ class Grid(Alphabet):
                 f"{numbers.shape}"
             )
         frame = {"row": self.values[:, 0], "col": self.values[:, 1], name: numbers}
-        return geography.rectangles(frame, self.edges(), in_degrees=self.bounds is not None)
+        return grid_frames.rectangles(frame, self.edges(), in_degrees=self.bounds is not None)
 
     def edges(self) -> tuple[Floats, Floats]:
         """Edges of the rows, shape (n_rows + 1,), and of the columns.
@@ -392,7 +392,7 @@ class Grid(Alphabet):
         >>> again == grid, values
         (True, array([0., 1., 2., 3., 4., 5.]))
         """
-        first, (n_rows, n_cols), cells = geography.cells_of_frame(frame, name)
+        first, (n_rows, n_cols), cells = grid_frames.cells_of_frame(frame, name)
         west, south, east, north = (float(edge) for edge in frame.total_bounds)
         if frame.crs is None:
             measured = ((north - south) / n_rows, (east - west) / n_cols)

@@ -1,0 +1,145 @@
+"""Checks of arrays of numbers and of lists of labels, before anything is converted.
+
+numpy converts much silently (texts to numbers, True to 1, masked values to whatever the mask
+hides), so each check looks at the types before it converts. `arguments` offers these checks, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
+    """Return an array of 64-bit integers; floats are accepted if all are whole."""
+    array = whole_array(name, values)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    # Arrays of objects are nullable integers of pandas, or lists that mix kinds of numbers.
+    if array.dtype.kind == "O":
+        array = _unboxed(name, array)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
+    if array.dtype.kind == "f":
+        # float16 cannot hold 2^62, with which the entries are compared.
+        array = array.astype(np.float64)
+        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
+        if bad.any():
+            lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
+            raise ValueError(
+                f"{name} must be whole numbers, got {array[bad][0]} at index"
+                f" {first_index(bad)}{lost}"
+            )
+    elif array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must fit in 64 signed bits, got {array.max()}")
+    return array.astype(np.int64)
+
+
+def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Convert an array of Python numbers to a numeric one; the error names any other element."""
+    for index, value in enumerate(array.ravel().tolist()):
+        if is_missing(value):
+            raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ValueError(f"{name} must be whole numbers, got {value!r} at index {index}")
+    return np.array(array.tolist())
+
+
+def is_missing(label: Any) -> bool:
+    """Return whether a value is missing: None, NaN, NaT, pandas' NA or numpy's mask."""
+    if label is None or label is np.ma.masked or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    # NaN is the only number that differs from itself.
+    return isinstance(label, (float, np.floating)) and label != label
+
+
+def whole_array(name: str, values: Any) -> NDArray[Any]:
+    """Return `values` as an array; refuse masked values, sets, mappings, iterators and strings."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        index = first_index(np.ma.getmaskarray(values))
+        raise ValueError(
+            f"{name} has a missing value (masked) at index {index}: leave it out yourself"
+        )
+    if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
+        raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be a list, an array or a Series, got rows of different lengths"
+        ) from None
+
+
+def numbers(
+    name: str, values: Any, what: str = "an array of numbers", error: type[ValueError] = ValueError
+) -> Floats:
+    """Return an array of real numbers, of any shape, as doubles.
+
+    numpy alone would accept masked values, drop imaginary parts, parse texts and convert dates to
+    days since 1970.
+    """
+    rows = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise error(f"{name} must be {what}, got a missing value (masked): leave it out yourself")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            refuse_text(array)
+        elif array.dtype.kind not in "biuf":
+            raise TypeError(array.dtype)
+        return array.astype(np.float64, copy=False)
+    # ValueError: rows of different lengths. OverflowError: an int that is too large for a double.
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{name} must be {what}, got {_numbers_instead(values)}") from None
+
+
+def refuse_text(array: NDArray[Any]) -> None:
+    """Raise TypeError if an array of objects holds texts or complex numbers."""
+    for value in array.ravel().tolist():
+        if isinstance(value, (str, bytes, complex, np.complexfloating)):
+            raise TypeError(value)
+
+
+def _numbers_instead(values: Any) -> str:
+    try:
+        kind = str(np.asarray(values).dtype.kind)
+    except (ValueError, TypeError):
+        kind = ""
+    hints = {
+        "c": ", complex ones: if the imaginary parts do not matter, pass the real part",
+        "U": " of text",
+    }
+    return type(values).__name__ + ("" if isinstance(values, str) else hints.get(kind, ""))
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Return labels as a list, each of its own type."""
+    # numpy would turn the list [1, "a"] into ["1", "a"].
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    array = whole_array(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
+    labels: list[Any] = array.tolist()
+    return labels
+
+
+def _kind(values: Any) -> str:
+    if isinstance(values, (str, bytes)):
+        return f"{values!r}, which is one"
+    return "None" if values is None else f"a {type(values).__name__}"
+
+
+def first_index(bad: NDArray[np.bool_]) -> Any:
+    """Return the index of the first True: an int, or a tuple in more than one dimension."""
+    where = np.argwhere(bad)[0]
+    return int(where[0]) if where.size == 1 else tuple(int(i) for i in where)
