@@ -23,7 +23,7 @@ from benchmarks.measure import clocked, peak_bytes
 from benchmarks.run import results
 from ibukit._ground.threads import one_thread
 from ibukit.fisher_information import asymptotic_variances_of_sums, dense
-from ibukit.fisher_information.plane_cells import variances_on_a_plane
+from ibukit.fisher_information.plane_cells import plane_cell_variances
 
 CASES = ((64, 0.2), (64, 1.0), (256, 0.2), (256, 1.0))
 USERS_A_CELL, MAX_SECRETS_OF_MATRIX, N_SINGLE = 150, 5000, 16
@@ -50,7 +50,7 @@ def farthest_off(some: np.ndarray, others: np.ndarray) -> float:
 def measured(side: int, epsilon: float) -> dict[str, object]:
     tally, theta = reports(side, epsilon)
     found: list[tuple[np.ndarray, float]] = []
-    memory = peak_bytes(lambda: found.append(clocked(lambda: variances_on_a_plane(tally, theta))))
+    memory = peak_bytes(lambda: found.append(clocked(lambda: plane_cell_variances(tally, theta))))
     ((variances, seconds),) = found
     # corners and sides, where it is least exact, and others
     rng = np.random.default_rng(SEED)

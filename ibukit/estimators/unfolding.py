@@ -20,7 +20,7 @@ from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistributio
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.maximum_likelihood import mle
-from ibukit.fisher_information import carried_over, covariance_of_all, of_sums
+from ibukit.fisher_information import covariance_of_all, delta_method_covariance, variances_of_sums
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally, make_tally_part
@@ -76,7 +76,7 @@ class Unfolded(Estimate):
         if self.background is None:
             assert self.tally is not None
             return covariance_of_all(self.tally, self.distribution)
-        return carried_over(
+        return delta_method_covariance(
             self._information,
             (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total,
         )
@@ -89,7 +89,7 @@ class Unfolded(Estimate):
         return (
             np.diag(covariance).copy()
             if functionals.weights is None
-            else of_sums(covariance, functionals.weights)
+            else variances_of_sums(covariance, functionals.weights)
         )
 
     def count_errors(self) -> Floats:
@@ -100,7 +100,9 @@ class Unfolded(Estimate):
         the counts do not determine a number. They take weights for numbers of events.
         """
         return np.asarray(
-            np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution)))))
+            np.sqrt(
+                np.diag(delta_method_covariance(self._information, np.eye(len(self.distribution))))
+            )
         )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the reports of exchangeable bits tell about all secrets at any distribution, without a list of the reports.
+"""Expected information of exchangeable bits at any distribution, without a list of the reports.
 
 The column of a row b is its probability if no secret mattered, bits independent with chance q,
 times m_x = 1 + c (b_x - q); with theta it is s = 1 + c sum_x theta_x (b_x - q). On directions that
@@ -23,29 +23,29 @@ from ibukit.mechanisms import SubsetSelection
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 
 Bits = IndependentBits | SubsetSelection
-# 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the
-# tails are cut
-STEP_OF_LOG_T = 0.25
+# The sum of exponentials for 1 / s is the trapezoidal rule in log t with this step; its error is
+# exp(-pi^2 / step). The tails are cut at the second number.
+LOG_T_STEP = 0.25
 MIN_TAIL = 1e-17
-# nodes are taken until exp(-s t) is below MIN_TAIL by far, because the moments bring powers of t
-FURTHER = 2.0
+# Nodes go this many times as far as exp(-s t) = MIN_TAIL, because the moments bring powers of t.
+LAST_NODE_FACTOR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """The bits under exp(-s t) at each t, for one turn; complex for turns other than 1."""
+    """Bits tilted by exp(-s t) at each t, for one turn; complex for turns other than 1."""
 
     t: Floats
     weight: Any
-    """Of the integral of exp(-s t) dt, shape (T,)."""
+    """Weight in the integral of exp(-s t) dt, shape (T,)."""
     chance: Any
-    """Of each bit, shape (T, k)."""
+    """Probability of each bit, shape (T, k)."""
     q: float
     c: float
 
     @cached_property
     def mean(self) -> Any:
-        """Of f."""
+        """Mean of f."""
         return self.c * (self.chance - self.q)
 
     @cached_property
@@ -69,12 +69,13 @@ class Tilted:
 
 
 class BitInformation:
-    """Of one report of a mechanism whose reports are rows of bits."""
+    """Information of one report of a mechanism whose reports are rows of bits."""
 
     def __init__(self, mechanism: Bits):
         self.mechanism = mechanism
         self.k = self.m = mechanism.k
-        # the chance q of a bit where the secret does not matter, and p_one - q without cancellation
+        # The probability q of a bit if the secret did not matter, and p_one - q without
+        # cancellation.
         if isinstance(mechanism, SubsetSelection):
             q, more = mechanism.size / self.k, mechanism.contrast * (self.k - 1) / self.k
         else:
@@ -83,16 +84,21 @@ class BitInformation:
 
     @cached_property
     def _turns(self) -> list[tuple[complex, complex]]:
-        """Rows with `size` ones among independent bits: the sum over turns z of z^(ones - size) is 0 for all others."""
+        """Roots of unity z and weights that pick out the rows with `size` ones.
+
+        The sum over turns z of z^(ones - size) is 0 for all other rows.
+        """
         if not isinstance(self.mechanism, SubsetSelection):
             return [(1.0, 1.0)]
         k, size, q = self.k, self.mechanism.size, self._q
-        n = (max(size, k - size) + 1) | 1  # odd: at half a turn a factor could vanish
+        # An odd number, because at half a turn a factor could vanish.
+        n = (max(size, k - size) + 1) | 1
         log_chance = gammaln(k + 1) - gammaln(size + 1) - gammaln(k - size + 1)
         log_chance += size * np.log(q) + (k - size) * np.log1p(-q)
         turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
         coefficients = turns**-size / (n * np.exp(log_chance))
-        coefficients[1:] *= 2  # the other half are their conjugates
+        # Turns in the other half are the conjugates of these.
+        coefficients[1:] *= 2
         return list(zip(turns.tolist(), coefficients.tolist(), strict=True))
 
     def _nodes(self, theta: Floats) -> Floats:
@@ -101,27 +107,27 @@ class BitInformation:
         )  # s with no bit set, 1 - c q without cancellation
         fewest = self.mechanism.size if isinstance(self.mechanism, SubsetSelection) else 0
         least, most = none + self._c * np.sort(theta)[:fewest].sum(), none + self._c
-        last = -FURTHER * np.log(MIN_TAIL) / least
-        return np.exp(np.arange(np.log(MIN_TAIL / most), np.log(last), STEP_OF_LOG_T))
+        last = -LAST_NODE_FACTOR * np.log(MIN_TAIL) / least
+        return np.exp(np.arange(np.log(MIN_TAIL / most), np.log(last), LOG_T_STEP))
 
     def work(self, theta: Floats) -> float:
-        """Multiplications for one look at a distribution, about."""
+        """Approximate number of multiplications for one distribution."""
         return 8.0 * len(self._turns) * len(self._nodes(theta)) * self.k**2 + 2.0 * self.k**3
 
     def tilted(self, theta: Floats) -> Iterator[Tilted]:
-        """The bits at each t, turn by turn."""
+        """Tilted bits at each t, turn by turn."""
         q, c = self._q, self._c
         t = self._nodes(theta)
         none = self.mechanism.p_hidden / (1 - q)
         power = np.exp(-np.outer(t, c * theta))
         for turn, coefficient in self._turns:
             total = 1 - q + q * turn * power
-            weight = coefficient * STEP_OF_LOG_T * t * np.exp(-t * none) * total.prod(axis=1)
+            weight = coefficient * LOG_T_STEP * t * np.exp(-t * none) * total.prod(axis=1)
             one = q * turn * power / total
             yield Tilted(t, weight, one, q, c)
 
     def covariance(self, theta: Floats) -> Floats:
-        """C, shape (k, k): the inverse of the information on the directions that keep the sum."""
+        """Covariance C, (k, k): inverse of the information on directions that keep the sum."""
         information = np.zeros(
             (self.k, self.k)
         )  # E[b_x b_y c / s], which differs by what no such direction sees
@@ -130,10 +136,11 @@ class BitInformation:
             part = np.real((bits.chance * weight[:, None]).T @ bits.chance)
             np.fill_diagonal(part, np.real(weight @ bits.chance))
             information += part
-        # with a unit diagonal: the information of rare secrets is larger by orders of magnitude
+        # Scale to a unit diagonal, because the information of rare secrets is larger by orders of
+        # magnitude.
         size = np.sqrt(np.diag(information))
         scale = 1 / (size * np.sqrt(self._c))
         inverse = np.linalg.inv(information / np.outer(size, size)) * np.outer(scale, scale)
-        # the inverse on the directions that keep the sum is without its part along this
+        # On the directions that keep the sum the inverse is J^-1 - J^-1 1 1^T J^-1 / (1^T J^-1 1).
         along = inverse.sum(axis=1)
-        return np.asarray(inverse - np.outer(along, along) / along.sum())
+        return inverse - np.outer(along, along) / along.sum()

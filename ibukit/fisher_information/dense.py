@@ -1,4 +1,4 @@
-"""The information as a matrix of shape (k, k), and its inverse on the directions that keep the sum."""
+"""Observed information as a matrix of shape (k, k), and its inverse where the sum is kept."""
 
 from __future__ import annotations
 
@@ -11,55 +11,59 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
 from ibukit._ground.arguments import Floats, Ints, readable
+from ibukit._ground.limits import max_factorised_order
 from ibukit.channels import Channel
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally, TallyPart
 
-# order of the largest matrix that is inverted (0.8 GB), and of one whose eigenvectors are found (a
-# minute of time)
+# Order of the largest matrix that is inverted: it takes 0.8 GB.
 MAX_SECRETS_INVERTED = 10_000
-MAX_SECRETS_DECOMPOSED = 5000
 MATRIX_ENTRIES_AT_ONCE = 2**24
-# the same where reports are in partitions: a worker has little room beside its rows
-ENTRIES_IN_A_PARTITION = 2**21
-# eigenvalues below so much of the largest, times k, are rounding, and so are squared shares of
-# their directions
-FLAT_VALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
+# Limit inside a partition, where a worker has little memory besides its rows.
+PARTITION_ENTRIES_AT_ONCE = 2**21
+# Eigenvalues below this share of the largest, times k, are rounding: the direction is flat. A
+# secret or sum depends on flat directions if their squared share exceeds the second number.
+FLAT_EIGENVALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
 CLOSED_FORMS = (
-    "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size, and a plane of which "
-    "every report was seen is solved without a matrix where its noise is narrow beside it"
+    "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size, "
+    "and a plane of which every report was seen is solved without a matrix where its noise is "
+    "narrow beside it"
 )
-# in multiples of what counts as flat: the condition number is an estimate, and a flat direction is
-# not 0 but rounding
+# The reciprocal condition number must exceed a flat eigenvalue by this factor, because it is an
+# estimate, and a flat direction is not 0 but rounding.
 CONDITION_MARGIN = 100
 
 
 def contrasts(k: int) -> Floats:
-    """An orthonormal basis of the directions that keep the sum, {v : sum v = 0}, shape (k, k - 1)."""
-    # the first column of the full QR of the ones vector is its direction
-    return np.asarray(np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:])
+    """Orthonormal basis of the directions that keep the sum, {v : sum v = 0}, shape (k, k - 1)."""
+    # The first column of the full QR of the ones vector is its direction. Draws and published
+    # numbers depend on the basis, so it is not exchanged for another one.
+    return np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:]
 
 
 def observed_information(tally: Tally, theta: Floats) -> Floats:
-    """J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2, the curvature of -L at theta, shape (k, k)."""
+    """Information J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2, the curvature of -L, (k, k)."""
     lower = np.tril(_lower_information(tally, theta, centred=False))
-    return np.asarray(lower + np.tril(lower, -1).T)
+    return lower + np.tril(lower, -1).T
 
 
 def root_weights(counts: Ints, p: Floats) -> Floats:
-    """The square root of counts_z over p_z: times the columns of M, its square makes the information."""
-    # not counts / p^2, which leaves the doubles where p is 1e-160
+    """Weights sqrt(counts_z) / p_z: J is the square of M times these."""
+    # counts / p^2 would overflow for p near 1e-160.
     if not (p > 0).all():
         raise ValueError(
-            "estimate must give each report that was seen a positive probability, or its likelihood has no curvature "
-            "and it no standard errors; take mle(tally)"
+            "estimate must give each report that was seen a positive probability, or its "
+            "likelihood has no curvature and it no standard errors; take mle(tally)"
         )
-    return np.asarray(np.sqrt(counts) / p)
+    return np.sqrt(counts) / p
 
 
-def pieces_of(part: TallyPart, rows: int) -> Iterator[tuple[slice, Channel]]:
-    """A part's channel in stretches of reports, with `rows` rows of bounded size in all, and which reports they are."""
+def channel_blocks(part: TallyPart, rows: int) -> Iterator[tuple[slice, Channel]]:
+    """A part's channel in blocks of reports of bounded size, and the slice of each block.
+
+    `rows` is the number of rows that a block will have.
+    """
     size, total = max(1, MATRIX_ENTRIES_AT_ONCE // rows), len(part.counts)
     if total <= size:
         yield slice(0, total), part.channel
@@ -70,10 +74,10 @@ def pieces_of(part: TallyPart, rows: int) -> Iterator[tuple[slice, Channel]]:
 
 
 def lower_covariance(tally: Tally, theta: Floats) -> Floats:
-    """The lower triangle of Z (Z^T J Z)^-1 Z^T; inf in the rows and columns of what is not determined.
+    """Lower triangle of Z (Z^T J Z)^-1 Z^T; inf in the rows and columns of undetermined secrets.
 
     With P = 1 - 1 1^T / k it is (P J P + s 1 1^T / k)^-1 - 1 1^T / (s k) for any s > 0: by Cholesky
-    where no direction is flat, else from the eigenvectors.
+    if no direction is flat, otherwise from the eigenvectors.
     """
     k = tally.k
     refuse_if_too_large(k, "standard errors", CLOSED_FORMS)
@@ -82,16 +86,16 @@ def lower_covariance(tally: Tally, theta: Floats) -> Floats:
     matrix, mean = _bordered(tally, theta)
     norm = _norm(matrix)
     factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
-    if failed or dpocon(factor, norm, uplo="L")[0] <= CONDITION_MARGIN * k * FLAT_VALUE:
+    if failed or dpocon(factor, norm, uplo="L")[0] <= CONDITION_MARGIN * k * FLAT_EIGENVALUE:
         del matrix, factor
         return _without_flat_directions(tally, theta)
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
     inverse -= 1 / (mean * k)
-    return np.asarray(inverse)
+    return inverse
 
 
 def variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
-    """W Z (Z^T J Z)^+ Z^T w for each row w; inf where w moves along a direction in which the likelihood is flat."""
+    """Variances W Z (Z^T J Z)^+ Z^T w for each row w; inf if the likelihood is flat along w."""
     refuse_if_too_large(tally.k, "standard errors", CLOSED_FORMS)
     if tally.k == 1:
         return np.zeros(len(weights))
@@ -99,8 +103,11 @@ def variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
     matrix, _ = _bordered(tally, theta)
     norm = _norm(matrix)
     factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
-    if not failed and dpocon(factor, norm, uplo="L")[0] > CONDITION_MARGIN * tally.k * FLAT_VALUE:
-        return np.asarray((solve_triangular(factor, centred.T, lower=True) ** 2).sum(axis=0))
+    if (
+        not failed
+        and dpocon(factor, norm, uplo="L")[0] > CONDITION_MARGIN * tally.k * FLAT_EIGENVALUE
+    ):
+        return (solve_triangular(factor, centred.T, lower=True) ** 2).sum(axis=0)
     del matrix, factor
     values, vectors, flat = _directions(_bordered(tally, theta)[0])
     along = centred @ vectors
@@ -109,16 +116,16 @@ def variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
 
 
 def refuse_if_too_large(k: int, what: str, instead: str = "") -> None:
-    """Refuse what takes a matrix too large to invert, and say what to do instead."""
+    """Raise TooLarge for a matrix too large to invert, and say what to do instead."""
     if k > MAX_SECRETS_INVERTED:
         raise TooLarge(
-            f"{what} would take a matrix of {k} x {k} numbers, {readable(8 * k * k)} bytes, and at most "
-            f"{MAX_SECRETS_INVERTED} secrets are accepted; take a coarser alphabet{instead}"
+            f"{what} would take a matrix of {k} x {k} numbers, {readable(8 * k * k)} bytes, and at "
+            f"most {MAX_SECRETS_INVERTED} secrets are accepted; take a coarser alphabet{instead}"
         )
 
 
 def _bordered(tally: Tally, theta: Floats) -> tuple[Floats, float]:
-    """The lower triangle of P J P + s 1 1^T / k and s, the mean of its other eigenvalues."""
+    """Lower triangle of P J P + s 1 1^T / k, and s, the mean of the other eigenvalues."""
     matrix = _lower_information(tally, theta, centred=True)
     mean = float(np.trace(matrix)) / (tally.k - 1) or 1.0
     matrix += mean / tally.k
@@ -126,15 +133,16 @@ def _bordered(tally: Tally, theta: Floats) -> tuple[Floats, float]:
 
 
 def _directions(matrix: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Eigenvalues and eigenvectors of a bordered information, and which of them are flat."""
+    """Eigenvalues and eigenvectors of a bordered information, and a mask of the flat ones."""
     k = len(matrix)
-    if k > MAX_SECRETS_DECOMPOSED:
+    if k > max_factorised_order():
         raise TooLarge(
-            f"standard errors of {k} secrets: the reports leave directions undetermined, which can be told from the "
-            f"others up to {MAX_SECRETS_DECOMPOSED} secrets; take a coarser alphabet, or one of the secrets with mass"
+            f"standard errors of {k} secrets: the reports leave directions undetermined, which can "
+            f"be told from the others up to {max_factorised_order()} secrets; take a coarser "
+            "alphabet, or one of the secrets with mass"
         )
     values, vectors = eigh(matrix, overwrite_a=True, driver="evd")
-    return values, vectors, values <= FLAT_VALUE * k * values[-1]
+    return values, vectors, values <= FLAT_EIGENVALUE * k * values[-1]
 
 
 def _without_flat_directions(tally: Tally, theta: Floats) -> Floats:
@@ -144,47 +152,54 @@ def _without_flat_directions(tally: Tally, theta: Floats) -> Floats:
     half = vectors[:, ~flat] / np.sqrt(values[~flat])
     found = half @ half.T - 1 / (mean * tally.k)
     found[undetermined] = found[:, undetermined] = np.inf
-    return np.asarray(found)
+    return found
 
 
 def _lower_information(tally: Tally, theta: Floats, centred: bool) -> Floats:
-    """The lower triangle of J, or of P J P: the columns' means, which under strong noise are nearly all, go first."""
+    """Lower triangle of J, or of P J P.
+
+    P subtracts the columns' means first, which under strong noise are nearly all of the entries.
+    """
     k = tally.k
     total = np.zeros((k, k), order="F")
     for part in tally.parts:
         if isinstance(part.channel, PartitionedChannel):
-            total += part.channel.total(_lower_there, (theta, centred), part.counts, sum_arrays)
+            total += part.channel.total(
+                _lower_of_partition, (theta, centred), part.counts, sum_arrays
+            )
             continue
-        for stretch, channel in pieces_of(part, k):
-            total = _with_reports(total, channel, part.counts[stretch], theta, centred)
-    return np.asarray(total)
-
-
-def _lower_there(channel: Channel, shared: tuple[Floats, bool], weights: Ints | int) -> Floats:
-    """That of one partition, computed where its reports are: k x k numbers go back, whatever their number."""
-    total = np.zeros((channel.k, channel.k), order="F")
-    size, counts = max(1, ENTRIES_IN_A_PARTITION // channel.k), spread(weights, channel)
-    for start in range(0, channel.size, size):
-        stretch = slice(start, min(start + size, channel.size))
-        total = _with_reports(total, channel.take(stretch), counts[stretch], *shared)
+        for stretch, channel in channel_blocks(part, k):
+            total = _add_reports(total, channel, part.counts[stretch], theta, centred)
     return total
 
 
-def _with_reports(
+def _lower_of_partition(
+    channel: Channel, shared: tuple[Floats, bool], weights: Ints | int
+) -> Floats:
+    """Lower triangle of one partition, computed where its reports are; k x k numbers go back."""
+    total = np.zeros((channel.k, channel.k), order="F")
+    size, counts = max(1, PARTITION_ENTRIES_AT_ONCE // channel.k), spread(weights, channel)
+    for start in range(0, channel.size, size):
+        stretch = slice(start, min(start + size, channel.size))
+        total = _add_reports(total, channel.take(stretch), counts[stretch], *shared)
+    return total
+
+
+def _add_reports(
     total: Floats, channel: Channel, counts: Ints, theta: Floats, centred: bool
 ) -> Floats:
-    """The sum with what a channel's reports add to it, in the same memory."""
+    """Add a channel's reports to the sum, in the same memory."""
     columns = channel.rows(np.arange(channel.k))
     weights = root_weights(counts, theta @ columns)
-    # of C order, so that its transpose is what BLAS reads
+    # C order, so that the transpose is what BLAS reads without a copy.
     scaled = np.ascontiguousarray(
         (columns - columns.mean(axis=0) if centred else columns) * weights
     )
-    return np.asarray(dsyrk(1.0, scaled.T, beta=1.0, c=total, trans=1, lower=1, overwrite_c=1))
+    return dsyrk(1.0, scaled.T, beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
 
 
 def _norm(lower: Floats) -> float:
-    """The largest sum of absolute values in a column of a symmetric matrix."""
+    """One-norm of a symmetric matrix: the largest sum of absolute values in a column."""
     sums = np.zeros(len(lower))
     for x in range(len(lower)):
         column = np.abs(lower[x:, x])

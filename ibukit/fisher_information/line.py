@@ -1,4 +1,4 @@
-"""The information of geometric noise on a line, in O(k): the kernel has a tridiagonal inverse.
+"""Information of geometric noise on a line in O(k): the kernel has a tridiagonal inverse.
 
 With K_xz = decay^|x - z| and the reports' scales cancelled, J = K diag(1/a) K^T, where a_z = (theta
 K)_z^2 / counts_z is inf at the positions that nobody reported. A direction v is written y = v K:
@@ -8,9 +8,9 @@ u . y = 0, so that its variance is
 
     V_xx = min over beta of sum_z a_z (kappa_xz - beta u_z)^2 ,
 
-which asks for beta = kappa_xz / u_z at every unseen z: where there is no such beta it is inf.
-kappa_x has three entries, and the sum over all other z is beta^2 times that of a_z u_z^2: nothing
-is subtracted that is nearly equal.
+With an unseen z, where a is infinite, beta must be kappa_xz / u_z: if there is no such beta for all
+unseen z, the variance is inf. kappa_x has three entries, and the sum over all other z is beta^2
+times that of a_z u_z^2: nothing is subtracted that is nearly equal.
 """
 
 from __future__ import annotations
@@ -26,31 +26,34 @@ from ibukit.channels import facts
 from ibukit.fisher_information.dense import root_weights
 from ibukit.tally.tally import Tally
 
-# two of the three entries of a row agree on beta when their quotients differ by rounding
-SAME_BETA = 1e-12
+# Quotients kappa_xz / u_z that differ by less are the same beta up to rounding.
+BETA_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class LineInformation:
-    """`roots` are the square roots of a, inf where nothing was seen."""
+    """Information of one geometric mechanism: `roots` are sqrt(a), inf where nothing was seen."""
 
     roots: Floats
     decay: float
 
     def variances(self) -> Floats:
-        """V_xx, shape (k,)."""
+        """Variances V_xx, shape (k,)."""
         beta, undetermined = self._betas()
         own = np.where(np.isinf(self.roots), 0.0, self.roots)
         whole = (own * self._u) ** 2
+        # Sum of a_z u_z^2 over all z except x and its two neighbours, from both ends.
         below, above = np.cumsum(whole), np.cumsum(whole[::-1])[::-1]
         far = np.r_[0.0, 0.0, below[:-2]][: len(own)] + np.r_[above[2:], 0.0, 0.0][-len(own) :]
         variances = beta**2 * far
         for step, entries in self._row():
-            variances += (_moved(own, step) * (entries - beta * _moved(self._u, step))) ** 2
+            variances += (
+                _neighbour_values(own, step) * (entries - beta * _neighbour_values(self._u, step))
+            ) ** 2
         return np.where(undetermined, np.inf, variances)
 
     def covariance(self) -> Floats:
-        """The sum over z of a_z (kappa_xz - beta_x u_z) (kappa_yz - beta_y u_z), shape (k, k)."""
+        """Covariance sum_z a_z (kappa_xz - beta_x u_z) (kappa_yz - beta_y u_z), shape (k, k)."""
         beta, undetermined = self._betas()
         a = np.where(np.isinf(self.roots), 0.0, self.roots) ** 2
         (_, left), (_, middle), (_, right) = self._row()
@@ -61,10 +64,10 @@ class LineInformation:
         found += np.outer(beta, float(a @ self._u**2) * beta - shared) - np.outer(shared, beta)
         np.fill_diagonal(found, self.variances())
         found[undetermined] = found[:, undetermined] = np.inf
-        return np.asarray(found)
+        return found
 
-    def of_sums(self, weights: Floats) -> Floats | None:
-        """The sum over z of a_z (sum_x w_x (kappa_xz - beta_x u_z))^2 for each row w; None where a beta is missing."""
+    def variances_of_sums(self, weights: Floats) -> Floats | None:
+        """Variances sum_z a_z (sum_x w_x (kappa_xz - beta_x u_z))^2; None if a beta is missing."""
         beta, undetermined = self._betas()
         if undetermined.any():
             return None
@@ -76,22 +79,22 @@ class LineInformation:
         moved = centred * middle
         moved[:, :-1] += centred[:, 1:] * left[1:]
         moved[:, 1:] += centred[:, :-1] * right[:-1]
-        return np.asarray((moved - np.outer(centred @ beta, self._u)) ** 2 @ a)
+        return (moved - np.outer(centred @ beta, self._u)) ** 2 @ a
 
     @property
     def _loss(self) -> float:
-        """1 - decay^2."""
+        """Value of 1 - decay^2."""
         return (1 - self.decay) * (1 + self.decay)
 
     @property
     def _u(self) -> Floats:
-        """K^-1 1: (1 - decay) / (1 + decay), and 1 / (1 + decay) at the ends."""
+        """Vector u = K^-1 1: (1 - decay) / (1 + decay), and 1 / (1 + decay) at the ends."""
         u = np.full(len(self.roots), (1 - self.decay) / (1 + self.decay))
         u[0] = u[-1] = 1 / (1 + self.decay) if len(u) > 1 else 1.0
         return u
 
     def _row(self) -> tuple[tuple[int, Floats], ...]:
-        """The three entries of each row of K^-1: to the left of x, at x, to the right; 0 beyond the ends."""
+        """The three entries of each row of K^-1: left of x, at x, right of it; 0 outside."""
         k = len(self.roots)
         side, middle = (
             np.full(k, -self.decay / self._loss),
@@ -103,11 +106,11 @@ class LineInformation:
         return (-1, left), (0, middle), (1, right)
 
     def _betas(self) -> tuple[Floats, Floats]:
-        """Beta for each x, and where there is none."""
+        """The best beta for each x, and a mask of those that have none."""
         unseen = np.isinf(self.roots)
         if not unseen.any():
             a, u = self.roots**2, self._u
-            shared = sum(_moved(a * u, step) * entries for step, entries in self._row())
+            shared = sum(_neighbour_values(a * u, step) * entries for step, entries in self._row())
             return np.asarray(shared / float(a @ u**2)), unseen
         least, most, near = (
             np.full(len(unseen), np.inf),
@@ -115,20 +118,22 @@ class LineInformation:
             np.zeros(len(unseen), int),
         )
         for step, entries in self._row():
-            here = _moved(unseen, step) & (entries != 0)
-            quotient = entries / np.where(here, _moved(self._u, step), 1.0)
+            here = _neighbour_values(unseen, step) & (entries != 0)
+            quotient = entries / np.where(here, _neighbour_values(self._u, step), 1.0)
             near += here
             least, most = (
                 np.where(here, np.minimum(least, quotient), least),
                 np.where(here, np.maximum(most, quotient), most),
             )
-        # an unseen position elsewhere, where kappa is 0, asks for beta = 0
-        mixed = (near > 0) & ((near < unseen.sum()) | (most - least > SAME_BETA * np.abs(most)))
+        # An unseen position elsewhere, where kappa is 0, requires beta = 0.
+        mixed = (near > 0) & (
+            (near < unseen.sum()) | (most - least > BETA_TOLERANCE * np.abs(most))
+        )
         return np.where((near > 0) & ~mixed, most, 0.0), mixed
 
 
-def _moved(values: Floats, step: int) -> Floats:
-    """The value of each place's neighbour at x + step, 0 beyond the ends."""
+def _neighbour_values(values: Floats, step: int) -> Floats:
+    """Value of each position's neighbour at x + step, 0 beyond the ends."""
     moved = np.zeros_like(values)
     if step:
         moved[max(-step, 0) : len(values) - max(step, 0)] = values[
@@ -139,8 +144,8 @@ def _moved(values: Floats, step: int) -> Floats:
     return moved
 
 
-def on_a_line(tally: Tally, theta: Floats) -> LineInformation | None:
-    """The information of a tally of one geometric mechanism on a line, else None."""
+def line_information(tally: Tally, theta: Floats) -> LineInformation | None:
+    """Information of a tally of one geometric mechanism on a line, otherwise None."""
     line = facts.as_line(tally.operator)
     if line is None:
         return None

@@ -1,4 +1,4 @@
-"""The information where reports get lost: among those seen first, and then carried over to all."""
+"""Delta method for efficiency below 1: information among seen secrets, mapped to all."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from ibukit._ground.arguments import Floats
 from ibukit.domain.efficiency import jacobian_of_all, to_seen
 from ibukit.fisher_information.dense import (
+    FLAT_EIGENVALUE,
     FLAT_SHARE,
-    FLAT_VALUE,
     contrasts,
     observed_information,
     refuse_if_too_large,
@@ -17,31 +17,34 @@ from ibukit.tally.tally import Tally
 
 
 def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
-    """Covariances of theta where reports get lost, shape (k, k); inf for what is not determined.
+    """Covariances of theta if reports get lost, shape (k, k); inf for undetermined secrets.
 
-    Those of the distribution among those seen, carried over to all secrets to first order.
+    The covariances of the distribution among the secrets seen are mapped to all secrets to first
+    order.
     """
     refuse_if_too_large(tally.k, "covariances")
     efficiency = np.ones(tally.k) if tally.efficiency is None else tally.efficiency
     basis = contrasts(tally.k)
     seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
-    return carried_over(basis.T @ seen @ basis, jacobian_of_all(theta, efficiency) @ basis)
+    return delta_method_covariance(
+        basis.T @ seen @ basis, jacobian_of_all(theta, efficiency) @ basis
+    )
 
 
-def carried_over(information: Floats, derivatives: Floats) -> Floats:
-    """Covariances of functions whose derivatives are the rows, D J^-1 D^T; inf for those that move where J is flat."""
+def delta_method_covariance(information: Floats, derivatives: Floats) -> Floats:
+    """Covariances D J^-1 D^T of functions with derivatives D; inf if they move where J is flat."""
     values, vectors = np.linalg.eigh(information)
     moved = derivatives @ vectors
-    flat = values <= FLAT_VALUE * len(values) * max(values.max(initial=0.0), 0.0)
+    flat = values <= FLAT_EIGENVALUE * len(values) * max(values.max(initial=0.0), 0.0)
     undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)
     half = moved[:, ~flat] / np.sqrt(values[~flat])
     covariance = half @ half.T
     covariance[undetermined] = covariance[:, undetermined] = np.inf
-    return np.asarray(covariance)
+    return covariance
 
 
-def of_sums(covariance: Floats, weights: Floats) -> Floats:
-    """W V w for each row w; inf where w has a weight on what is not determined."""
+def variances_of_sums(covariance: Floats, weights: Floats) -> Floats:
+    """Variances W V w for each row w; inf if w has a weight on an undetermined secret."""
     open_ones = np.isinf(np.diag(covariance))
     found = np.einsum(
         "rx,xy,ry->r",

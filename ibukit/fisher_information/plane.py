@@ -1,9 +1,12 @@
-"""Variances of sums over a plane of cells by solving for them, where every report was seen: no matrix is made.
+"""Variances of sums over a plane of cells by linear solves without a matrix.
+
+Every report must have been seen.
 
 An unbiased estimate of w . theta has weights y on the reports with M y = w + beta 1, and the best
 has the variance
 
-    V = min over beta of sum_z a_z (y_z - beta u_z)^2 ,    M y = w,  M u = 1,  a_z = (theta M)_z^2 / counts_z
+    V = min over beta of sum_z a_z (y_z - beta u_z)^2,
+    M y = w,  M u = 1,  a_z = (theta M)_z^2 / counts_z
 
 (Gauss and Markov), an upper bound whatever else is true. From below, V >= (w . v)^2 / (v J v) for
 every direction v that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved,
@@ -28,25 +31,28 @@ from ibukit.channels.plane import PlaneChannel
 from ibukit.fisher_information.dense import root_weights
 from ibukit.tally.tally import Tally
 
-# of a system, relative to its right-hand side; and how far apart the two bounds may be, relative to
-# the variance
-RESIDUAL, VARIANCES_MEET = 1e-11, 1e-6
+# Relative residual of a linear system.
+RESIDUAL_TOLERANCE, BOUNDS_TOLERANCE = 1e-11, 1e-6
 RESIDUAL_STEPS = 80
-# of the largest, below which an eigenvalue of the reflected convolution is rounding
+# Relative size below which an eigenvalue of the reflected convolution is rounding.
 MIN_EIGENVALUE = 1e-13
 
 
-def sums_on_a_plane(tally: Tally, theta: Floats, weights: Floats) -> Floats | None:
-    """V for each row of weights, shape (r,); None off a plane, without all its reports, or where bounds do not meet."""
+def plane_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats | None:
+    """Variances for each row of weights, shape (r,), or None.
+
+    None off a plane, if not all its reports were seen, or if the bounds do not meet.
+    """
     channel = facts.as_plane(tally.operator)
     if channel is None:
         return None
     a = 1 / root_weights(tally.counts, channel.forward(theta)) ** 2
-    solve = Solver(channel)
+    solve = PlaneSystemSolver(channel)
     u = solve.reports(np.ones(channel.k))
     found = np.zeros(len(weights))
     for i, row in enumerate(weights):
-        centred = row - row.mean()  # a constant costs digits and changes nothing
+        # A constant changes nothing and would cost digits.
+        centred = row - row.mean()
         if not centred.any():
             continue
         y = solve.reports(centred)
@@ -59,16 +65,16 @@ def sums_on_a_plane(tally: Tally, theta: Floats, weights: Floats) -> Floats | No
             return None
         v -= v.mean()
         below = float(centred @ v) ** 2 / float((channel.convolve(v) ** 2 / a).sum())
-        if not abs(above - below) <= VARIANCES_MEET * above:
+        if not abs(above - below) <= BOUNDS_TOLERANCE * above:
             return None
         found[i] = above
     return found
 
 
-class Solver:
-    """Of systems with the k x k matrix of a plane all of whose reports were seen."""
+class PlaneSystemSolver:
+    """Solver of systems with the k x k matrix of a plane all of whose reports were seen."""
 
-    def __init__(self, channel: PlaneChannel, residual: float = RESIDUAL):
+    def __init__(self, channel: PlaneChannel, residual: float = RESIDUAL_TOLERANCE):
         self._channel, self._residual = channel, residual
         rows, cols = channel.shape
         waves = padded_transforms.kernel_spectrum(
@@ -77,19 +83,19 @@ class Solver:
         self._eigenvalues = np.maximum(waves, MIN_EIGENVALUE * waves.max())
 
     def reports(self, w: Floats) -> Floats | None:
-        """Y with M y = w; None where the residual stays too large."""
+        """Solution y of M y = w; None if the residual stays too large."""
         return self._solve(
             self._channel.adjoint, lambda r: self._reflected(r / self._channel.factor), w
         )
 
     def secrets(self, w: Floats) -> Floats | None:
-        """V with M^T v = w."""
+        """Solution v of M^T v = w; None if the residual stays too large."""
         return self._solve(
             self._channel.convolve, lambda r: self._reflected(r) / self._channel.factor, w
         )
 
     def _reflected(self, r: Floats) -> Floats:
-        """The inverse of the convolution with the noise that is reflected at the border."""
+        """Preconditioner: inverse of the convolution with noise reflected at the border."""
         waves = fft.dctn(r.reshape(self._channel.shape)) / self._eigenvalues
         return np.asarray(fft.idctn(waves, overwrite_x=True)).ravel()
 

@@ -1,14 +1,15 @@
-"""Variances of all cells of a large plane, many of them at once, where every report was seen: no matrix is made.
+"""Variances of all cells of a large plane, many at once, without a matrix.
 
-An unbiased estimate of the cell x has weights y on the reports with M y = e_x, and as for any sum
-(see `plane`)
+Every report must have been seen. An unbiased estimate of the cell x has weights y on the reports
+with M y = e_x, and as for any sum (see `plane`)
 
-    V_x = sum_z a_z y_z^2 - (sum_z a_z u_z y_z)^2 / sum_z a_z u_z^2 ,    M u = 1,  a_z = (theta M)_z^2 / counts_z.
+    V_x = sum_z a_z y_z^2 - (sum_z a_z u_z y_z)^2 / sum_z a_z u_z^2,
+    M u = 1,  a_z = (theta M)_z^2 / counts_z.
 
-The second term is that of one system for all cells. For the first, y falls off fast around x, so
-that one system has the right-hand sides of many cells, `spacing` apart and of alternate signs, and
-each gets a_z y_z^2 of the reports that are nearest to it. What is mixed up so falls as the spacing
-grows: the answer counts if a wider one gives the same.
+The second term takes one system for all cells. For the first, y falls off fast around x, so one
+system has the right-hand sides of many cells, `spacing` apart and of alternate signs, and each cell
+gets a_z y_z^2 of the reports that are nearest to it. The error of this mixing falls as the spacing
+grows: the answer counts if a wider spacing gives the same.
 """
 
 from __future__ import annotations
@@ -19,26 +20,29 @@ from tqdm import tqdm
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import facts
 from ibukit.fisher_information.dense import root_weights
-from ibukit.fisher_information.plane import Solver
+from ibukit.fisher_information.plane import PlaneSystemSolver
 from ibukit.tally.tally import Tally
 
-# cells between one right-hand side and the next; each spacing has its square of systems
+# Distances in cells between right-hand sides; a spacing takes its square of systems.
 SPACINGS = (6, 10, 16)
-# how near two of them must be, as a share of each variance: then the wider is about ten times
-# nearer to the truth
-SPACINGS_AGREE = 0.01
-RESIDUAL_OF_MANY = 1e-8
+# Relative difference that two spacings may have: the wider one is then about ten times nearer to
+# the truth.
+SPACINGS_TOLERANCE = 0.01
+RESIDUAL_TOLERANCE = 1e-8
 
 
-def variances_on_a_plane(tally: Tally, theta: Floats) -> Floats | None:
-    """V of each cell, shape (k,); None off a plane, without all its reports, or where two spacings do not agree."""
+def plane_cell_variances(tally: Tally, theta: Floats) -> Floats | None:
+    """Variance of each cell, shape (k,), or None.
+
+    None off a plane, if not all its reports were seen, or if no two spacings agree.
+    """
     channel = facts.as_plane(tally.operator)
     if channel is None or not np.array_equal(
         channel.cells, np.argwhere(np.ones(channel.shape, dtype=bool))
     ):
         return None
     a = 1 / root_weights(tally.counts, channel.forward(theta)) ** 2
-    solve = Solver(channel, RESIDUAL_OF_MANY)
+    solve = PlaneSystemSolver(channel, RESIDUAL_TOLERANCE)
     u = solve.reports(np.ones(channel.k))
     lost = None if u is None else solve.secrets(a * u)
     if u is None or lost is None:
@@ -50,14 +54,14 @@ def variances_on_a_plane(tally: Tally, theta: Floats) -> Floats | None:
         if sums is None:
             return None
         variances = sums - lost
-        if last is not None and (np.abs(variances - last) <= SPACINGS_AGREE * variances).all():
+        if last is not None and (np.abs(variances - last) <= SPACINGS_TOLERANCE * variances).all():
             return variances.ravel()
         last = variances
     return None
 
 
-def _sums_of_squares(solve: Solver, a: Floats, spacing: int) -> Floats | None:
-    """The sums of a_z y_z^2, shape (n_rows, n_cols), by spacing^2 systems; None where one is not solved."""
+def _sums_of_squares(solve: PlaneSystemSolver, a: Floats, spacing: int) -> Floats | None:
+    """Sums of a_z y_z^2, (n_rows, n_cols), by spacing^2 systems; None if one is not solved."""
     found = np.empty(a.shape)
     places = [
         (i, j) for i in range(min(spacing, a.shape[0])) for j in range(min(spacing, a.shape[1]))
@@ -81,6 +85,6 @@ def _sums_of_squares(solve: Solver, a: Floats, spacing: int) -> Floats | None:
 
 
 def _beginnings(first: int, spacing: int, size: int) -> Ints:
-    """Where the stretch nearest to each of the places first, first + spacing, ... begins; the first one at 0."""
+    """Starts of the stretches nearest to the places first, first + spacing, ...; the first is 0."""
     places = np.arange(first, size, spacing)
     return np.where(places == first, 0, places - spacing // 2)

@@ -10,7 +10,7 @@ from scipy.linalg import qr, solve_triangular
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, facts
-from ibukit.fisher_information import pieces_of
+from ibukit.fisher_information import channel_blocks
 from ibukit.tally.tally import Tally
 
 # order of the largest matrix that is decomposed (a minute of time, a fifth of a gigabyte)
@@ -66,7 +66,7 @@ def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
     """
     yield np.ones((len(secrets), 1))
     for part in tally.parts:
-        for _, channel in pieces_of(part, len(secrets)):
+        for _, channel in channel_blocks(part, len(secrets)):
             yield from scaled(_simplest(channel, secrets, tally.k))
 
 

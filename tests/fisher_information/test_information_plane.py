@@ -51,18 +51,20 @@ def test_sums_are_those_of_the_matrix(name, rng, without_matrices, monkeypatch):
     assert len(tally.counts) == len(grid)
     theta, rows = rng.dirichlet(np.ones(len(grid))), some_sums(grid, rng)
     exact = dense.variances_of_sums(tally, theta, rows)
-    solved = on_a_plane.sums_on_a_plane(tally, theta, rows)
+    solved = on_a_plane.plane_variances_of_sums(tally, theta, rows)
     np.testing.assert_allclose(solved[:5], exact[:5], rtol=1e-5)
     assert solved[5] == 0
 
     # it takes no matrix, and a solution that is wrong is not believed
-    right = on_a_plane.Solver.secrets
+    right = on_a_plane.PlaneSystemSolver.secrets
     monkeypatch.setattr(dense, "variances_of_sums", None)
     np.testing.assert_array_equal(asymptotic_variances_of_sums(tally, theta, rows), solved)
     monkeypatch.setattr(
-        on_a_plane.Solver, "secrets", lambda self, w: right(self, w) * np.linspace(1, 3, len(w))
+        on_a_plane.PlaneSystemSolver,
+        "secrets",
+        lambda self, w: right(self, w) * np.linspace(1, 3, len(w)),
     )
-    assert on_a_plane.sums_on_a_plane(tally, theta, rows[:1]) is None
+    assert on_a_plane.plane_variances_of_sums(tally, theta, rows[:1]) is None
 
 
 def test_a_report_that_nobody_made_leaves_it_to_the_matrix(rng, without_matrices):
@@ -70,7 +72,10 @@ def test_a_report_that_nobody_made_leaves_it_to_the_matrix(rng, without_matrices
     counts = np.full(len(grid), 40)
     counts[17] = 0
     tally = ik.Exponential(grid, 1.0).tally_counts(counts)
-    assert on_a_plane.sums_on_a_plane(tally, np.full(154, 1 / 154), some_sums(grid, rng)) is None
+    assert (
+        on_a_plane.plane_variances_of_sums(tally, np.full(154, 1 / 154), some_sums(grid, rng))
+        is None
+    )
 
 
 CELLS = {
@@ -101,13 +106,13 @@ def test_all_cells_count_only_where_two_spacings_agree(rng, without_matrices, mo
     grid = ik.Grid(8, 11)
     tally = ik.Exponential(grid, 3.0).simulate(np.full(len(grid), 3000), rng)
     theta = np.full(len(grid), 1 / len(grid))
-    assert plane_cells.variances_on_a_plane(tally, theta) is not None
-    monkeypatch.setattr(plane_cells, "SPACINGS_AGREE", 1e-12)
-    assert plane_cells.variances_on_a_plane(tally, theta) is None
+    assert plane_cells.plane_cell_variances(tally, theta) is not None
+    monkeypatch.setattr(plane_cells, "SPACINGS_TOLERANCE", 1e-12)
+    assert plane_cells.plane_cell_variances(tally, theta) is None
     # and a cell that is asked for alone gets all reports
-    monkeypatch.setattr(plane_cells, "SPACINGS_AGREE", 1e-5)
+    monkeypatch.setattr(plane_cells, "SPACINGS_TOLERANCE", 1e-5)
     monkeypatch.setattr(plane_cells, "SPACINGS", (11, 15))
-    alone = plane_cells.variances_on_a_plane(tally, theta)
+    alone = plane_cells.plane_cell_variances(tally, theta)
     np.testing.assert_allclose(alone, asymptotic_variances(tally, theta), rtol=1e-6)
 
 
@@ -117,11 +122,11 @@ def test_all_cells_need_all_reports_and_noise_that_can_be_undone(
     grid = ik.Grid(24, 31)
     theta = np.full(len(grid), 1 / len(grid))
     wide = ik.TruncatedPlanarGeometric(grid, 0.05).simulate(np.full(len(grid), 3000), rng)
-    assert plane_cells.variances_on_a_plane(wide, theta) is None
+    assert plane_cells.plane_cell_variances(wide, theta) is None
     counts = np.full(len(grid), 40)
     counts[17] = 0
     tally = ik.Exponential(grid, 3.0).tally_counts(counts)
-    assert plane_cells.variances_on_a_plane(tally, theta) is None
+    assert plane_cells.plane_cell_variances(tally, theta) is None
     monkeypatch.setattr(dense, "MAX_SECRETS_INVERTED", len(grid) - 1)
     with pytest.raises(TooLarge, match="a plane of which every report was seen"):
         asymptotic_variances(tally, theta)

@@ -350,7 +350,7 @@ def test_a_report_that_no_secret_can_produce_is_named():
 
 def pieces_with(monkeypatch, entries):
     """Matrices are made from so many entries at a time."""
-    monkeypatch.setattr(dense, "ENTRIES_IN_A_PARTITION", entries)
+    monkeypatch.setattr(dense, "PARTITION_ENTRIES_AT_ONCE", entries)
     monkeypatch.setattr(dense, "MATRIX_ENTRIES_AT_ONCE", entries)
 
 
