@@ -31,11 +31,13 @@ class LabelledMatrix(NamedTuple):
 def read_matrix(matrix: Any) -> LabelledMatrix:
     """Copy a matrix of any kind into an array, shape (k, m), and read its labels."""
     secrets = reports = None
+    # Sparse matrices and DataFrames of any library become arrays; a frame's labels are kept.
     if sparse.issparse(matrix):
         matrix = _to_dense(matrix)
     elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
         secrets, reports = _labels(getattr(matrix, "index", None)), _labels(matrix.columns)
         matrix = matrix.to_numpy()
+    # A mask would be lost in the conversion, also that of a masked row in a list.
     rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
         raise InvalidDistribution(
@@ -43,6 +45,7 @@ def read_matrix(matrix: Any) -> LabelledMatrix:
         )
     try:
         given = np.asarray(matrix)
+        # Numbers in text are refused, not parsed: "1,5" or "1e-3" may mean something else there.
         if given.dtype.kind == "O":
             arguments.refuse_text(given)
         array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
@@ -77,12 +80,14 @@ def _labels(index: Any) -> list[Any] | None:
     if index is None:
         return None
     labels = list(index)
+    # pandas numbers rows without labels by a RangeIndex 0, 1, 2, ...
     numbered = type(index).__name__ == "RangeIndex" and labels == list(range(len(labels)))
     return None if numbered else labels
 
 
 def _describe(matrix: Any) -> str:
     """Describe a matrix that could not be converted, for an error message."""
+    # A complex matrix would lose its imaginary parts without a word.
     try:
         if np.iscomplexobj(matrix):
             return "complex ones; if the imaginary parts do not matter, pass its real part"
@@ -114,6 +119,7 @@ def refuse_entries(rows: Floats) -> None:
 
 def read_efficiency(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | None:
     """Probability of being seen for each secret, shape (k,); None if nothing is ever lost."""
+    # True takes the sums of the rows as the efficiencies; False is as good as None.
     by_rows = isinstance(efficiency, (bool, np.bool_))
     if efficiency is None or (by_rows and not efficiency):
         return None
@@ -147,6 +153,7 @@ def read_efficiency(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats 
 def _efficiency_values(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
     """Efficiencies in the order of the secrets, from a number, array, dict or Series."""
     k = len(secrets)
+    # A dict, or a Series, which is known by its method `reindex`.
     if isinstance(efficiency, Mapping) or hasattr(efficiency, "reindex"):
         by_label, wanted = dict(efficiency.items()), secrets.values.tolist()
         for label in wanted:
@@ -204,6 +211,8 @@ def _advice(
         f"matrix must have rows that sum to {wanted} (within {within:g}), row {x} sums to "
         f"{sums[x]:.12g}; "
     )
+    # From the most specific cause to the most general one: rounding, a transposed matrix, rows that
+    # do not fit the efficiencies, lost reports, counts.
     if np.isfinite(sums).all() and float((np.abs(sums - target) / target).max()) <= MAX_ROUNDING:
         return message + "if that is rounding, normalize=True divides it out of each row"
     transposed = _if_transposed(rows)
@@ -284,6 +293,7 @@ def as_labels(given: Any) -> Alphabet:
 
 def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:
     """Place of each label of the alphabet among the labels of the matrix."""
+    # Rows of a frame may stand in any order: they are matched with the alphabet by label.
     place = {label: i for i, label in enumerate(labels)}
     wanted = alphabet.values.tolist()
     unknown = [label for label in labels if label not in set(wanted)]

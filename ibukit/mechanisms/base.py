@@ -214,6 +214,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         ValueError
             If a secret is missing.
         """
+        # Secrets come in as labels and reports go out as labels; `draw` works on codes.
         rng = arguments.generator(rng)
         return self._draw_labelled(secrets, codes, lambda places: self.draw(places, rng))
 
@@ -277,6 +278,8 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
             If reports are drawn one by one, and the users are more than :math:`2^{28}`.
         """
         rng = arguments.generator(rng)
+        # By default reports are drawn user by user. Mechanisms that know the law of the counts
+        # override this: k-RR by k binomials, noise on a line by one for each value.
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         return self.tally(self.draw(secrets_of_users(counts, self), rng), codes=True)
 
@@ -289,6 +292,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 
     def _exact_sampler(self) -> ExactSampler:
         """The sampler without roundings of exactly this class, or the default one."""
+        # By the exact type: a sampler that is proved for a class need not be right for its heirs.
         make = registered_sampler(type(self))
         return make(self) if make else self._default_exact_sampler()
 
@@ -303,6 +307,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
         """Draw from the codes of secrets; the reports are labels if the secrets were."""
+        # An unbounded alphabet has no codes: its labels are integers or pairs, used directly.
         if not self.alphabet.bounded:
             if arguments.flag("codes", codes):
                 raise ValueError(
@@ -310,6 +315,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
                     "themselves"
                 )
             return draw(arguments.whole_array("secrets", secrets))
+        # Single numbers on a grid can only be codes, because the label of a cell is a pair.
         if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
             return draw(arguments.codes("secrets", secrets, self.k))
         return self.label_reports(draw(codes_of("secrets", secrets, self.alphabet, CODES_HINT)))
@@ -350,6 +356,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         ValueError
             If a report is missing, or there is none at all.
         """
+        # Labels become codes, codes the form that a tally keeps, and equal ones are counted.
         checked_reports = self._read_reports(reports, codes)
         if arguments.flag("weighted", weighted) and counts is None:
             raise ValueError("counts must be given where weighted is True, got None")
@@ -596,6 +603,8 @@ class FiniteMechanism(Mechanism):
 
     def _matrix_sampler(self) -> ExactSampler:
         """The sampler of the fractions next to the matrix."""
+        # Reports are drawn from integer weights over a power of two, without rounding. The level is
+        # that of these fractions, which may be a little above that of the matrix.
 
         def draw(secrets: NDArray[Any], random_bits: RandomBits) -> NDArray[Any]:
             return self.restore_reports(
@@ -611,6 +620,7 @@ class FiniteMechanism(Mechanism):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        # Reports that were not seen have frequency 0.
         q = np.zeros(self.m)
         q[reports] = frequencies
         return self._solve(q)

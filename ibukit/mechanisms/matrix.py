@@ -149,6 +149,7 @@ class MatrixMechanism(FiniteMechanism):
             normalize=normalize,
         )
 
+    # Arrays are compared by content, which the comparison of dataclasses cannot do.
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, MatrixMechanism)
@@ -213,7 +214,8 @@ class MatrixMechanism(FiniteMechanism):
     def among_seen(self) -> MatrixMechanism:
         """The mechanism of the users whose reports are seen.
 
-        Its rows are divided by their efficiencies, and its estimates are of the secrets among these users.
+        Its rows are divided by their efficiencies, and its estimates are of the secrets among these
+        users.
         """
         if self.efficiency is None:
             return self
@@ -240,6 +242,8 @@ class MatrixMechanism(FiniteMechanism):
         The secrets are distributed as `theta`. Where reports get lost, they sum to the share that
         is seen.
         """
+        # The channel holds rows over their efficiencies, and columns over their factors: both are
+        # multiplied in again.
         weights = arguments.vector("theta", theta, self.k)
         p = super().forward(weights if self.efficiency is None else weights * self.efficiency)
         return p if self._column_factors is None else p * self._column_factors
@@ -295,6 +299,7 @@ class MatrixMechanism(FiniteMechanism):
             return super().simulate(secret_counts, rng)
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
+        # First how many users of each secret are seen, then what they report.
         seen = rng.binomial(counts, self.efficiency)
         if not seen.any():
             raise ValueError("the tally is empty: at least one report is needed, and all were lost")
@@ -313,6 +318,7 @@ def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> ExactSampler:
 
 def _factor(columns: Floats) -> Floats | None:
     """Largest entry of each column of tiny entries, 1 for the others; None if no column is tiny."""
+    # Below e^MIN_LOG_FACTOR quotients of probabilities might overflow.
     largest = columns.max(axis=0)
     tiny = (largest > 0) & (largest < np.exp(MIN_LOG_FACTOR))
     return np.where(tiny, largest, 1.0) if tiny.any() else None

@@ -79,6 +79,7 @@ class NumberedBits(RowReports, BitsInBlocks):
                 f"reports must be rows of a {name} and {self._bits} bits, shape "
                 f"(n, {1 + self._bits}), got shape {rows.shape}"
             )
+        # Integers of any size are taken as they are; other types must hold whole numbers.
         if rows.dtype.kind not in "iu":
             rows = arguments.integers("reports", rows, ndim=2)
         numbers, bits = rows[:, 0].astype(np.int64), rows[:, 1:]
@@ -98,6 +99,7 @@ class NumberedBits(RowReports, BitsInBlocks):
 
     @staticmethod
     def _packed(numbers: Ints, packed: Bits) -> Bits:
+        # Four bytes of the number, then the packed bits: rows of bytes that can be sorted.
         head = numbers.astype(">u4").view(np.uint8).reshape(len(numbers), NUMBER_BYTES)
         return np.hstack([head, packed])
 
@@ -189,6 +191,7 @@ class SignedIndices(RowReports):
 
     def _columns(self, codes: Ints) -> Ints:
         """Digits of codes: the indices, and 0 for + and 1 for -, shape (n, width)."""
+        # The digits of a number with mixed bases, the last one first.
         columns = np.empty((len(codes), len(self._form)), dtype=np.int64)
         rest = codes
         for i, (_, size) in reversed(list(enumerate(self._form))):
@@ -198,6 +201,7 @@ class SignedIndices(RowReports):
     @override
     def restore_reports(self, kept: NDArray[Any]) -> Ints:
         columns = self._columns(kept)
+        # 0 becomes +1, and 1 becomes -1.
         signs = columns[:, len(self._indices) :]
         signs[:] = 1 - 2 * signs
         return columns

@@ -66,6 +66,7 @@ class BitsInBlocks(WholeRows):
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         secrets = secrets_of_users(counts, self)
+        # Each block is packed before the next one is drawn.
         step = max(1, BITS_AT_ONCE // self._bits)
         starts = range(0, max(len(secrets), 1), step)
         blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]

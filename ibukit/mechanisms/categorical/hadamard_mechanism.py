@@ -86,7 +86,8 @@ class HadamardMechanism(SignedIndices):
     epsilon: float
     bits: int = 1
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float, bits: int = 1) -> None: ...
 

@@ -92,7 +92,8 @@ class HadamardResponse(FiniteMechanism):
     blocks: int = None  # type: ignore[assignment]  # until it is made
     published: bool = False
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,

@@ -80,7 +80,8 @@ class HistogramEncoding(Mechanism):
 
     report_kind: ClassVar[ReportKind] = ReportKind.ROWS
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 

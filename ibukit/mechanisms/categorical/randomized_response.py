@@ -66,7 +66,8 @@ class RandomizedResponse(FiniteMechanism):
     alphabet: Alphabet
     epsilon: float
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 

@@ -58,7 +58,8 @@ class Rappor(IndependentBits):
     epsilon: float
     bits_are_independent = True
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 

@@ -99,7 +99,8 @@ class SubsetSelection(BitReports):
     epsilon: float
     size: int = None  # type: ignore[assignment]  # until it is made
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self, alphabet: Alphabet | int, epsilon: float, size: int | None = None

@@ -98,7 +98,8 @@ class TightConstraints(GridMechanism):
     epsilon: float
     metric = True
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 

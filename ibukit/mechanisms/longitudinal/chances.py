@@ -31,6 +31,7 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 
     The brackets of `ends` tell whether q may be 0 (first) and p may be 1 (second).
     """
+    # As objects, so that a missing or wrong entry reaches the check of its own.
     pair = np.asarray(given, dtype=object)
     if isinstance(given, str) or pair.shape != (2,):
         raise ValueError(f"{name} must be two chances (p, q), got {given!r}")

@@ -87,7 +87,8 @@ class LinkedRounds(Mechanism):
     instantaneous: Chances
     rounds: int
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,
@@ -133,6 +134,8 @@ class LinkedRounds(Mechanism):
 
         In nats, for all pairs of secrets.
         """
+        # L grows with s, so two secrets' probabilities differ most for a report with T ones of one
+        # secret's bit, and none of the other's.
         own, other = self._log_laws
         return float(own[-1] - other[-1] - (own[0] - other[0]))
 
@@ -188,6 +191,7 @@ class LinkedRounds(Mechanism):
         The counts are packed where they fit into a byte.
         """
         scale, _ = split_factor(self._log_no_secret(reports))
+        # P(row | x) is that of a row in which no bit is the secret's, times L of the count of x.
         if self.rounds < MAX_LEVELS:
             return LookupChannel(
                 self.k, pack_levels(reports, self.rounds + 1), self.level_ratios, scale
@@ -196,6 +200,7 @@ class LinkedRounds(Mechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        # Not even the least probable row underflows.
         if self.k * self._log_laws[1].min() > MIN_LOG_FACTOR:
             return None
         return split_factor(self._log_no_secret(reports))[1]
@@ -225,5 +230,6 @@ class LinkedRounds(Mechanism):
 
         It need not sum to 1.
         """
+        # The mean share of rounds in which a bit was 1 is p_zero + contrast theta_y.
         ones = frequencies @ reports / self.rounds
         return (ones - self.one_round.p_zero) / self.one_round.contrast

@@ -60,7 +60,8 @@ class LongitudinalHashing(HashedReports):
 
     balanced = False
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float, g: int | None = None

@@ -65,7 +65,8 @@ class LongitudinalResponse(FiniteMechanism):
     epsilon: float
     epsilon_inf: float
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float

@@ -71,7 +71,8 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
     instantaneous: Chances
     bits_are_independent = True
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,
@@ -157,12 +158,14 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
     @property
     @override
     def p_hidden(self) -> float:
+        # The kept bit is 1 and reported as 0, or kept as 0 and reported as 0.
         p, q = self.instantaneous
         return self.permanent.p * (1 - p) + (1 - self.permanent.p) * (1 - q)
 
     @property
     @override
     def contrast(self) -> float:
+        # p_one - p_zero: the contrasts of the two rounds multiply.
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:

@@ -94,6 +94,7 @@ def average_mechanism(
         else arguments.distribution("weights", weights, len(many))
     )
     first = many[0]
+    # Equal mechanisms need no average, whatever their kind.
     if all(mechanism == first for mechanism in many):
         return first
     # Closed forms hold for the exact types: a class that inherits may have another law.
@@ -110,6 +111,7 @@ def average_mechanism(
         )
     if kinds == {UnaryEncoding}:
         encodings = cast("list[UnaryEncoding]", many)
+        # The probabilities of single bits average.
         p, q = (w / w.sum() @ [[encoding.p, encoding.q] for encoding in encodings]).tolist()
         return UnaryEncoding(first.alphabet, p, q)
     if kinds == {SubsetSelection}:
@@ -121,6 +123,7 @@ def average_mechanism(
             f"or unary encodings of any chances, got {first}; pool the tallies with + and use ibu "
             "or mle"
         )
+    # Every other kind by its matrix.
     matrix = np.zeros((first.k, first.m))
     for share, mechanism in zip(w / w.sum(), many, strict=True):
         matrix += share * mechanism.matrix()

@@ -67,7 +67,8 @@ class FreeWill(arguments.ReadOnlyArrays):
     shares: Floats = None  # type: ignore[assignment]  # until it is made
     name: str = "FreeWill"
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,

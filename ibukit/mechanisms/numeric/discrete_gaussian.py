@@ -91,7 +91,8 @@ class DiscreteGaussian(GaussianNoise):
     alphabet: Line
     sigma: float
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Line | int, sigma: float) -> None: ...
 

@@ -63,7 +63,8 @@ class DiscreteSquareWave(FiniteMechanism):
     alphabet: Line
     epsilon: float
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 

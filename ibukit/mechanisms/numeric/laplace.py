@@ -77,7 +77,8 @@ class LinearLaplace(FiniteMechanism):
     epsilon: float
     metric = True
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 

@@ -70,7 +70,8 @@ class LinearGaussian(GaussianPoints):
     sigma: float
     dimension: ClassVar[int] = 1
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Line | int, sigma: float) -> None: ...
 
@@ -90,6 +91,7 @@ class LinearGaussian(GaussianPoints):
 
     @override
     def log_largest(self, points: Floats) -> Floats:
+        # The normal density at the distance beyond the nearest value of the line.
         level = math.log(self.sigma) + math.log(2 * math.pi) / 2
         return -(distance_beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level
 

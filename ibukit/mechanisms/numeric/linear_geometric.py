@@ -76,7 +76,8 @@ class LinearGeometric(Mechanism):
     epsilon: float
     metric = True
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
@@ -103,6 +104,7 @@ class LinearGeometric(Mechanism):
 
         A report beyond an end has the probability of that end, times a factor of its own.
         """
+        # Reports beyond an end are moved to it, and their factor a^distance goes into the scale.
         scale, _ = split_factor(self._log_factor(reports))
         return LineChannel(self.k, self.decay, self._noise.truncate(reports), scale)
 
@@ -122,6 +124,7 @@ class LinearGeometric(Mechanism):
         """
         if type(self) is not LinearGeometric:
             return super().as_finite()  # a class that inherits may have another law
+        # Columns beyond an end are multiples of that end's column, so they say no more than it.
         if self.k == 1:
             return MatrixMechanism([[1.0]], self.alphabet)
         return TruncatedGeometric(self.alphabet, self.epsilon)
@@ -145,6 +148,7 @@ class LinearGeometric(Mechanism):
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
+        # Counts on the line by the memoryless walk of the noise, then the tails beyond both ends.
         inside, beyond_first, beyond_last = self._noise.spread(counts, rng)
         above, stopped_above = self._noise.tail(beyond_last, rng)
         below, stopped_below = self._noise.tail(beyond_first, rng)

@@ -112,7 +112,8 @@ class SquareWave(WindowReports):
     secrets: Literal["centre", "uniform"] = "centre"
     report_bins: int | None = None
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,

@@ -89,7 +89,8 @@ class Staircase(RealReports):
     epsilon: float
     gamma: float = None  # type: ignore[assignment]  # until it is made
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self, alphabet: Line | int, epsilon: float, gamma: float | None = None

@@ -68,7 +68,8 @@ class TruncatedGeometric(FiniteMechanism):
     epsilon: float
     metric = True
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
@@ -89,6 +90,7 @@ class TruncatedGeometric(FiniteMechanism):
     @cached_property
     def _factors(self) -> Floats:
         """Factors c_z of the columns, shape (k,)."""
+        # At an end the whole tail of the noise is reported there: (1 - a)/(1 + a) sum_j a^j.
         c = np.full(self.k, -np.expm1(-self.epsilon) / (1 + self.decay))
         c[[0, -1]] = 1 / (1 + self.decay)
         return c
@@ -113,6 +115,7 @@ class TruncatedGeometric(FiniteMechanism):
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
+        # Everybody whose noise leads beyond an end is counted at that end.
         seen, beyond_first, beyond_last = self._noise.spread(counts, rng)
         seen[-1] += beyond_last
         seen[0] += beyond_first

@@ -41,6 +41,8 @@ def centres(grid: Grid) -> Floats:
 
 def distances(grid: Grid, points: Floats) -> Floats:
     """Distances of the cells' centres from points (x, y), shape (k, s)."""
+    # Distances in each direction for each column and row of cells, joined by broadcasting: no array
+    # of all cells times all points is made but the result.
     east, north = (
         (np.arange(n) + 0.5)[:, None] * side - at
         for n, side, at in zip(
@@ -52,6 +54,7 @@ def distances(grid: Grid, points: Floats) -> Floats:
 
 def nearest_distance(grid: Grid, points: Floats) -> Floats:
     """Distance of points (x, y) from the nearest centre of a cell, shape (s,)."""
+    # The nearest centre is that of the cell that holds the point, or of the border cell next to it.
     sides = np.array(grid.cell_shape[::-1])
     cell = np.clip(np.floor(points / sides), 0, np.array([grid.n_cols, grid.n_rows]) - 1)
     away = points - (cell + 0.5) * sides

@@ -49,6 +49,8 @@ class LatticeAxis(NamedTuple):
     @classmethod
     def of(cls, epsilon: float, side: float, cells: int) -> LatticeAxis:
         """Divide cells of this side into the least odd number of steps that are fine enough."""
+        # Both doubles are taken as the fractions that they are, so the level holds exactly. An odd
+        # number of steps puts the centres of all cells on the lattice, and no point on their edges.
         length = Fraction(epsilon) * Fraction(side)
         each = math.ceil(length * STEPS_PER_SCALE) | 1
         if length / each < MIN_NATS_PER_STEP or cells * length * STEPS_PER_SCALE > MAX_STEPS:
@@ -105,6 +107,8 @@ class PlaneLattice:
 
     def draw(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Places (north, east) in steps from the centre of the south-west cell, shape (n, 2)."""
+        # Noise with a probability proportional to e^(-nats), added to the centre of the secret's
+        # cell.
         row, col = np.divmod(secrets, self.grid.n_cols)
         centres = np.column_stack([self.north.centre(row), self.east.centre(col)])
         noise = exact.planar_geometric(

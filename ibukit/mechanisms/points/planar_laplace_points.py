@@ -81,6 +81,7 @@ class PlanarLaplacePoints(PointReports):
 
     @override
     def logs(self, points: Floats) -> Floats:
+        # In place, because the array is as large as the matrix.
         away = distances(self.alphabet, points)
         away -= nearest_distance(self.alphabet, points)
         away *= -self.epsilon
@@ -101,6 +102,7 @@ class PlanarLaplacePoints(PointReports):
         theta_x e^(-eps |z - x|), is on average below its value at the mean by at most eps r, and
         above it by at most (eps |t|)^2 / 2, by Hoeffding's lemma.
         """
+        # `room` is rho - |t|; where it is 0 or less only r <= 2 |t| is left.
         t = merged.apart
         room = nearest_distance(self.alphabet, means)[merged.group] - t
         curved = np.divide(t**2 / 2, room, out=np.full(len(t), np.inf), where=room > 0)

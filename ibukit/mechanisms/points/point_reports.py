@@ -102,6 +102,7 @@ class PointReports(Mechanism):
         counts: Any = np.ones(len(seen), dtype=np.int64) if often is None else often
         if bins is None and self.k * len(seen) <= self.most_entries:
             return Tally((make_tally_part(self, seen, counts),))
+        # Reports of weight 0 must not move the means.
         seen, counts = seen[counts > 0], counts[counts > 0]
         if not len(seen):
             return Tally((make_tally_part(self, seen, counts),))  # raises: the tally is empty
@@ -139,6 +140,7 @@ def merging_loss(tally: Tally) -> float:
     >>> round(merging_loss(mechanism.tally_points(points, bins=4)), 5)
     0.0003
     """
+    # The last column of a part's reports is the bound for each, 0 where nothing was merged.
     lost = [
         part.counts @ part.reports[:, -1]
         for part in tally.parts

@@ -55,6 +55,7 @@ def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
     k = len(order)
     for x in range(k):
         order[x] = x
+    # Place i is swapped with a uniform one of 0..i, drawn from word i of the key's stream.
     for i in range(k - 1, 0, -1):
         j = np.int64(bucket_of(mix(key + np.uint64(i) * GAMMA), np.uint64(i + 1)))
         order[i], order[j] = order[j], order[i]
@@ -89,11 +90,14 @@ def _support(
     key = mix(np.uint64(seed) + GAMMA)
     k = len(order)
     if balanced:
+        # The secrets at the places bucket, bucket + g, bucket + 2 g, ... of the shuffled order.
         row[:] = 0
         _shuffle(key, order)
         for i in range(bucket, k, g):
             row[order[i] >> 3] |= np.uint8(128 >> (order[i] & 7))
         return
+    # Word x + 1 of the stream is that of secret x: the stream is run through once, eight secrets to
+    # a byte.
     wanted, size = np.uint64(bucket), np.uint64(g)
     word = key
     for j in range(len(row)):
@@ -123,6 +127,7 @@ def support_counts(reports: Ints, weights: Floats, k: int, g: int, balanced: boo
     row = np.empty((k + 7) // 8, dtype=np.uint8)
     for z in range(len(reports)):
         _support(reports[z, 0], reports[z, 1], g, balanced, order, row)
+        # Bit x of the row, as a number.
         for x in range(k):
             total[x] += weights[z] * ((row[x >> 3] >> (7 - (x & 7))) & 1)
     return total

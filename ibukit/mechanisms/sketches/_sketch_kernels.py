@@ -19,6 +19,7 @@ def fill_buckets(out: NDArray[np.int32], row: int, width: int, seed: int) -> Non
     """The buckets of the secrets 0..len(out) - 1 under one function of the family."""
     key = mix(np.uint64(seed) + np.uint64(row + 1) * GAMMA)
     for x in range(out.size):
+        # The high half of v, scaled to 0..width - 1.
         v = mix(key + np.uint64(x + 1) * GAMMA)
         out[x] = np.int32(((v >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32))
 
@@ -66,6 +67,7 @@ def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, se
 
     `out` has shape (k, hashes); hash i of a cohort is function cohort * hashes + i of the family.
     """
+    # Each hash function fills all secrets' bits; new ones are appended to a secret's list.
     k, hashes = out.shape
     own = np.empty(k, dtype=np.int32)
     sizes[:] = 0
@@ -105,6 +107,7 @@ def filter_levels(
             for x in range(i * per_byte, (i + 1) * per_byte):
                 byte *= n_codes
                 if x < k:
+                    # Bits of the secret's filter that the report has.
                     ones = 0
                     for j in range(sizes[x]):
                         ones += (packed[z, own[x, j] >> 3] >> (7 - (own[x, j] & 7))) & 1
@@ -128,11 +131,13 @@ def farthest_filters(
         fill_filters(places, sizes, cohort, bits, seed)
         for x in range(k):
             for y in range(x):
+                # The filters are short lists, so all pairs of bits are compared.
                 shared = 0
                 for i in range(sizes[x]):
                     for j in range(sizes[y]):
                         if places[x, i] == places[y, j]:
                             shared += 1
+                # Bits of x alone and of y alone, in both roles.
                 a, b = sizes[x] - shared, sizes[y] - shared
                 largest = max(largest, a * own + b * other, b * own + a * other)
             if largest >= bound:

@@ -102,7 +102,8 @@ class BloomRappor(NumberedBits):
     q: float
     seed: int = 0
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,
@@ -173,6 +174,9 @@ class BloomRappor(NumberedBits):
         The largest :math:`|B_x\setminus B_y|\max(a,b)-|B_y\setminus B_x|\min(a,b)` over cohorts and
         pairs, where a and b are :math:`\ln(q^*/p^*)` and :math:`\ln\frac{1-q^*}{1-p^*}`.
         """
+        # Reports of two secrets differ in law only on bits that one of the filters has. On a bit of
+        # Bx without By the log-ratio is at most max(a, b), on one of By without Bx at most
+        # -min(a, b), and both are attained by some report.
         one, zero = self._log_ratios
         return self._farthest(max(one, zero), -min(one, zero))
 
@@ -185,6 +189,7 @@ class BloomRappor(NumberedBits):
         """
         if self.f == 0:
             return math.inf
+        # A permanent bit is true with probability 1 - f/2; each bit that differs adds the log-odds.
         each = math.log((1 - self.f / 2) / (self.f / 2))
         return self._farthest(each, each)
 
@@ -261,6 +266,7 @@ class BloomRappor(NumberedBits):
 
     def _log_factor(self, packed: NDArray[np.uint8]) -> Floats:
         """Log-probability of each report of an empty filter, and what the table leaves out."""
+        # All bits clear, times the largest likelihood ratio, over the number of cohorts.
         ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
         empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
         return empty + self._table[2] - math.log(self.cohorts)

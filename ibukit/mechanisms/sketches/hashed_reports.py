@@ -86,6 +86,8 @@ class HashedReports(Mechanism):
         """Probability that two secrets share a bucket: 1/g, or that of a balanced hash."""
         if not self.balanced:
             return 1 / self.g
+        # Of g buckets, `larger` have small + 1 secrets and the others `small`: pairs in one bucket
+        # over all pairs.
         small, larger = divmod(self.k, self.g)
         pairs = larger * (small + 1) * small + (self.g - larger) * small * (small - 1)
         return pairs / (self.k * (self.k - 1))
@@ -105,6 +107,7 @@ class HashedReports(Mechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        # Each user draws a hash function, hashes the secret, and perturbs the bucket by k-RR.
         n = len(secrets)
         seeds = rng.integers(0, SEEDS, size=n)
         own = _hash_kernels.buckets(
@@ -203,6 +206,7 @@ def best_buckets(epsilon: float) -> int:
     """The smallest whole g from 2 on with the least (e^eps - 1 + g)^2 / (g - 1)."""
     if epsilon > math.log(MAX_BUCKETS):
         return MAX_BUCKETS
+    # The optimum over real g is e^eps + 1, so it is one of the two whole numbers around it.
     more = math.expm1(epsilon)
     low = max(2, math.floor(more) + 2)
     return min((low, low + 1), key=lambda g: (more + g) ** 2 / (g - 1))

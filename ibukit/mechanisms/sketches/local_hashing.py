@@ -86,7 +86,8 @@ class LocalHashing(HashedReports):
     g: int = None  # type: ignore[assignment]  # until it is made
     balanced: bool = False
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self,

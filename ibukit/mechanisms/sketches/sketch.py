@@ -29,7 +29,8 @@ class Sketch(RowReports):
     width: int
     seed: int = 0
 
-    if TYPE_CHECKING:  # the fields are what these become
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
 
         def __init__(
             self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0
@@ -44,6 +45,7 @@ class Sketch(RowReports):
             if value > MAX_SIZE:
                 raise ValueError(f"{name} must be at most 2^31 - 1, got {value}")
             self._keep(**{name: value})
+        # Row by row, so that all buckets are not kept if the first row tells secrets apart.
         if not any(
             (own != own[0]).any()
             for row in range(self.rows)

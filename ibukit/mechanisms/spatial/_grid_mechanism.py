@@ -50,6 +50,7 @@ class GridMechanism(FiniteMechanism):
         """
         if not self._is_large_grid:
             return super().channel(reports)
+        # Few reports are faster as the columns of a matrix.
         plane = self._plane_channel(reports)
         return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
 
@@ -67,6 +68,8 @@ class GridMechanism(FiniteMechanism):
             return super().simulate(secret_counts, rng)
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
+        # Secrets of many users take one multinomial each, over a row that is computed for it. The
+        # users of the others are drawn singly, in blocks.
         drawn = np.zeros(self.m, dtype=np.int64)
         many = counts > self.m // USERS_PER_ROW
         for secret in np.flatnonzero(many).tolist():

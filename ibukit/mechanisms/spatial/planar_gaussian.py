@@ -83,6 +83,7 @@ class PlanarGaussian(GaussianPoints):
     @property
     @override
     def diameter(self) -> float:
+        # Between the centres of opposite corner cells.
         return float(np.hypot(*(extent(self.alphabet) - self.alphabet.cell_shape[::-1])))
 
     @override
@@ -94,6 +95,7 @@ class PlanarGaussian(GaussianPoints):
 
     @override
     def log_largest(self, points: Floats) -> Floats:
+        # The logarithm of e^(-r^2 / (2 sigma^2)) / (2 pi sigma^2) at the nearest centre.
         nearest = nearest_distance(self.alphabet, points)
         return -((nearest / self.sigma) ** 2) / 2 - math.log(2 * math.pi) - 2 * math.log(self.sigma)
 

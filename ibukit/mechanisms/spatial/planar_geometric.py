@@ -118,6 +118,8 @@ class PlanarGeometric(Mechanism):
         grid = self.alphabet
         if not grid.bounded or grid.bounds is None:
             return super().code_reports(reports)
+        # Two numbers may be (row, column) or coordinates on the globe. If it is not certain which,
+        # they are refused.
         pairs, are_points = geography.cells_or_points(reports, "reports")
         if not are_points:
             return np.asarray(pairs)
@@ -161,6 +163,9 @@ class PlanarGeometric(Mechanism):
 
     def _columns(self, reports: Ints) -> Floats:
         """Columns of the matrix, each over the factor that `log_scale` has, shape (k, s)."""
+        # e^(-eps (d - beyond)) times a scale, with d the distance and `beyond` that of the nearest
+        # cell: the largest entry of a column is about 1 before it is scaled. In place, because the
+        # array is as large as the matrix.
         scale, _ = split_factor(self._log_factor(reports))
         height, width = self.alphabet.cell_shape
         north = (self.alphabet.values[:, :1] - reports[:, 0]) * height
@@ -186,6 +191,7 @@ class PlanarGeometric(Mechanism):
         return np.hypot(away[:, 0], away[:, 1])
 
     def _log_factor(self, reports: Ints) -> Floats:
+        # lambda e^(-eps beyond), the probability given the nearest cell.
         return np.log(self._table[0, 0]) - self.epsilon * self._beyond(reports)
 
     @override

@@ -74,6 +74,7 @@ class TruncatedPlanarGeometric(RemappedNoise):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        # Remapping is post-processing: the noise is that of the infinite grid.
         return nearest_cell(
             self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).draw(secrets, rng)
         )
