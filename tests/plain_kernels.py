@@ -15,7 +15,7 @@ from ibukit.bayes import _gibbs_kernels as gibbs
 from ibukit.bayes._count_recursion_kernels import add_user
 from ibukit.bayes._randomized_response_kernels import report_moments
 from ibukit.channels import _bit_kernels, _plane_kernels, _score_kernels
-from ibukit.channels._sign_kernels import hadamard_held, odd
+from ibukit.channels._sign_kernels import hadamard_agreed, odd
 from ibukit.channels.points._laplace_kernels import from_above, from_below
 from ibukit.mechanisms.sketches import _hash_kernels, _sketch_kernels
 from ibukit.solvers._water_filling_kernels import fill, water_level
@@ -100,7 +100,7 @@ def test_pairs_of_bits_and_written_numbers(rng):
     _bit_kernels.add_pairs(np.packbits(bits, axis=1), w, total)
     np.testing.assert_allclose(total, np.tril(bits.T * w @ bits), **EXACT)
     numbers, theta, p, g = rng.random((4, 3)), rng.random(3), np.empty(4), np.ones(3)
-    _score_kernels.score_written(numbers, theta, w[:4], p, g)
+    _score_kernels.score_rows(numbers, theta, w[:4], p, g)
     np.testing.assert_allclose(p, numbers @ theta, **EXACT)
     np.testing.assert_allclose(g, 1 + w[:4] / (numbers @ theta) @ numbers, **EXACT)
 
@@ -129,7 +129,7 @@ def test_signs_are_their_matrix(shape, rng):
     np.testing.assert_allclose(channel.rows(np.arange(channel.k)), dense, **EXACT)
     assert_gram(channel, dense, rng)
     held = (dense > channel.low * channel.scale * 1.5).any(axis=0)
-    found = hadamard_held(
+    found = hadamard_agreed(
         channel.places, channel.order, channel.group, channel.column, channel.minus
     )
     assert np.array_equal(found, held)

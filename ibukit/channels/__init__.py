@@ -1,4 +1,4 @@
-"""Operators on the reports seen: theta to the probability of each report, and weights on the reports back."""
+"""Channels: linear operators from distributions of secrets to probabilities of reports."""
 
 from ibukit.channels.base import Channel as Channel
 from ibukit.channels.base import Score as Score

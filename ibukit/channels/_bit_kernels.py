@@ -1,4 +1,8 @@
-"""Sums over the set bits or the levels of packed rows: a table of 256 partial sums per byte column, then look-ups."""
+"""Sums over the set bits or the levels of packed rows.
+
+A table holds 256 partial sums for each byte column, one for each value of the byte. A row then
+takes one look-up a byte instead of eight additions.
+"""
 
 import numpy as np
 from numba import njit
@@ -6,14 +10,14 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
 
-# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share
-# few lines of the cache
+# Length of a row of a table: 256 sums and a cache line. With rows of 256 doubles the entries of the
+# same value would fall into few sets of the cache and evict each other.
 STRIDE = 264
 
 
 @njit(cache=True, nogil=True)
 def look_up(rows: NDArray[np.uint8], table: Floats) -> Floats:
-    """y_z = the sum over the bytes j of row z of the table's entry for byte j and its value."""
+    """y_z = sum over the bytes j of row z of table[j, value of the byte]."""
     n, n_bytes = rows.shape
     y = np.empty(n)
     for z in range(n):
@@ -26,7 +30,7 @@ def look_up(rows: NDArray[np.uint8], table: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def gather(rows: NDArray[np.uint8], w: Floats, table: Floats) -> None:
-    """The transpose, added to the table: for each byte j and value the weights of the rows that have it."""
+    """Add to table[j, value] the weights of the rows with that byte: the transpose of `look_up`."""
     n, n_bytes = rows.shape
     for z in range(n):
         for j in range(n_bytes):
@@ -35,32 +39,40 @@ def gather(rows: NDArray[np.uint8], w: Floats, table: Floats) -> None:
 
 @njit(cache=True)
 def add_pairs(rows: NDArray[np.uint8], w: Floats, total: Floats) -> None:
-    """total_xy += sum of w over the rows with bits x and y set, for y <= x: quick where few bits are."""
+    """total_xy += sum of w over the rows with bits x and y set, for y <= x.
+
+    All pairs of set bits of a row are visited, so the time depends on how many are set.
+    """
     n, n_bytes = rows.shape
     ones = np.empty(8 * n_bytes, np.int64)
     for z in range(n):
-        many = 0
+        count = 0
         for j in range(n_bytes):
             value = rows[z, j]
             if value:
                 for bit in range(8):
                     if value & (128 >> bit):
-                        ones[many] = 8 * j + bit
-                        many += 1
+                        ones[count] = 8 * j + bit
+                        count += 1
         weight = w[z]
-        for a in range(many):
-            of_x = total[ones[a]]
+        for a in range(count):
+            row_of_x = total[ones[a]]
             for b in range(a + 1):
-                of_x[ones[b]] += weight
+                row_of_x[ones[b]] += weight
 
 
 @njit(cache=True)
-def levels_forward(rows: NDArray[np.uint8], entries: Floats, each: int, theta: Floats) -> Floats:
-    """y_z = sum_x theta_x entries[level_zx], with `each` levels in a byte, the first the most significant."""
+def levels_forward(
+    rows: NDArray[np.uint8], entries: Floats, per_byte: int, theta: Floats
+) -> Floats:
+    """y_z = sum_x theta_x entries[level_zx], with `per_byte` levels in a byte.
+
+    A byte is a number in base len(entries); its first level is the most significant digit.
+    """
     n, n_bytes = rows.shape
     sums = np.zeros((n_bytes, STRIDE))
     for j in range(n_bytes):
-        fill_sums(sums[j], entries, theta[each * j : each * (j + 1)], each)
+        fill_sums(sums[j], entries, theta[per_byte * j : per_byte * (j + 1)], per_byte)
     y = np.empty(n)
     for z in range(n):
         total = 0.0
@@ -72,7 +84,7 @@ def levels_forward(rows: NDArray[np.uint8], entries: Floats, each: int, theta: F
 
 @njit(cache=True)
 def levels_adjoint(
-    rows: NDArray[np.uint8], entries: Floats, each: int, w: Floats, k: int
+    rows: NDArray[np.uint8], entries: Floats, per_byte: int, w: Floats, k: int
 ) -> Floats:
     """v_x = sum_z w_z entries[level_zx]."""
     n, n_bytes = rows.shape
@@ -82,20 +94,20 @@ def levels_adjoint(
             gathered[j, rows[z, j]] += w[z]
     v = np.zeros(k)
     for j in range(n_bytes):
-        share_out(gathered[j], entries, v[each * j : each * (j + 1)], each)
+        add_by_level(gathered[j], entries, v[per_byte * j : per_byte * (j + 1)], per_byte)
     return v
 
 
 @njit(cache=True)
-def fill_sums(sums: Floats, entries: Floats, theta: Floats, each: int) -> None:
-    """In place: for each byte the sum of theta times the entries of its levels; secrets beyond the last weigh nothing.
+def fill_sums(sums: Floats, entries: Floats, theta: Floats, per_byte: int) -> None:
+    """Fill, for each byte, the sum of theta times the entries of its levels.
 
-    From one level to the next every sum that is known becomes as many as there are entries, the
-    last one first.
+    One level after the other: each known sum becomes len(entries) sums. The last sum comes first,
+    so that none is overwritten before it is read. Secrets beyond the last have no mass.
     """
     sums[0] = 0.0
     known = 1
-    for i in range(each):
+    for i in range(per_byte):
         mass = theta[i] if i < theta.size else 0.0
         for value in range(known - 1, -1, -1):
             before = sums[value]
@@ -105,10 +117,14 @@ def fill_sums(sums: Floats, entries: Floats, theta: Floats, each: int) -> None:
 
 
 @njit(cache=True)
-def share_out(gathered: Floats, entries: Floats, v: Floats, each: int) -> None:
-    """The reverse: v_i += the weights of the bytes times the entry of their level i; `gathered` is overwritten."""
-    known = entries.size**each
-    for i in range(each - 1, -1, -1):
+def add_by_level(gathered: Floats, entries: Floats, v: Floats, per_byte: int) -> None:
+    """v_i += sum over the bytes of their weight times the entry of level i.
+
+    The transpose of `fill_sums`, last level first: the weights of bytes that differ in it alone are
+    then added up, which leaves a table for the other levels. `gathered` is overwritten.
+    """
+    known = entries.size**per_byte
+    for i in range(per_byte - 1, -1, -1):
         known //= entries.size
         for value in range(known):
             total = 0.0

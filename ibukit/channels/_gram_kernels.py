@@ -10,9 +10,9 @@ from ibukit._ground.arguments import Floats
 def add_line(total: Floats, w: Floats, decay: float) -> None:
     """total_xy += sum_z w_z decay^(|x - z| + |y - z|) for x <= y.
 
-    To the left of x the sum is decay^(y-x) times sum_z<=x w_z decay^2(x-z), to the right of y
-    likewise, and every z strictly between contributes w_z decay^(y-x). All terms are positive:
-    nothing cancels.
+    The sum over z <= x is decay^(y-x) times left_x = sum_z<=x w_z decay^2(x-z), a recursion from
+    left to right; that over z >= y likewise. Every z strictly between contributes w_z decay^(y-x).
+    All terms are positive: nothing cancels.
     """
     k = w.size
     left, right = np.empty(k), np.empty(k)
@@ -35,7 +35,7 @@ def add_line(total: Floats, w: Floats, decay: float) -> None:
 
 @njit(cache=True)
 def mirror(total: Floats) -> None:
-    """What is below the diagonal to above it."""
+    """Copy the lower triangle to the upper one."""
     for x in range(len(total)):
         for y in range(x):
             total[y, x] = total[x, y]

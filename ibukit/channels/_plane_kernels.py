@@ -1,4 +1,4 @@
-"""Sums against a planar kernel term by term, for the few reports where a Fourier transform would not be exact."""
+"""Direct sums against a planar kernel, for reports whose Fourier transform would not be exact."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ from ibukit._ground.arguments import Floats, Ints
 
 @njit(cache=True)
 def forward(mass: Floats, secrets: Ints, kernels: Floats, kinds: Ints, cells: Ints) -> Floats:
-    """p_z = sum over the given secrets of mass_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|]."""
+    """p_z = sum over some secrets of mass_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|]."""
     p = np.zeros(kinds.size)
     for z in range(kinds.size):
         kind, row, col = kinds[z], cells[z, 0], cells[z, 1]

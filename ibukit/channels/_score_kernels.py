@@ -1,11 +1,13 @@
-"""Probabilities and slopes in one pass over the reports: of k-ary randomized response, and of written numbers."""
+"""Probabilities and gradients in one pass over the reports: k-RR, and a matrix of many reports."""
 
 import numpy as np
 from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
 
-BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
+# Reports whose terms are added up before they are added to the total: the rounding error of a sum
+# grows with the length of its blocks and with their number, not with their product.
+BLOCK = 1024
 
 
 @njit(cache=True, error_model="numpy")
@@ -18,9 +20,11 @@ def score_responses(
     off: float,
     extra: float,
 ) -> tuple[float, float, float]:
-    """Log-likelihood, least p and largest g for M_xz = off + extra [x = reports[z]]; theta sums to `total`.
+    """Log-likelihood, smallest p and largest g for M_xz = off + extra [x = reports[z]].
 
-    g is filled, unless it is empty: to write it takes as long as all the rest.
+    Theta sums to `total`, so p_z = off total + extra theta[reports[z]], and with w = counts / p
+    g_x = off sum(w) + extra w_z for the report z that names x. g is filled unless it is empty: to
+    write it takes as long as all the rest.
     """
     base = off * total
     logs, weights, idle = 0.0, 0.0, 0.0
@@ -36,7 +40,8 @@ def score_responses(
             if g.size:
                 g[reports[z]] += extra * w
             least = min(least, p)
-            if mass == 0.0:  # mostly most of them, and they share a logarithm
+            # Most secrets have no mass at a maximum; their reports share one logarithm.
+            if mass == 0.0:
                 idle += counts[z]
             else:
                 part_logs += counts[z] * np.log(p)
@@ -49,15 +54,13 @@ def score_responses(
     return logs, least, most + off * weights
 
 
-# Sums may be reordered, so that they fill the vector registers
+# Sums may be reordered, so that they fill the vector registers.
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
-def score_written(
-    numbers: Floats, theta: Floats, counts: Floats | Ints, p: Floats, g: Floats
-) -> None:
-    """Fill p = numbers theta and add counts / p times the numbers to g: each report is read once.
+def score_rows(numbers: Floats, theta: Floats, counts: Floats | Ints, p: Floats, g: Floats) -> None:
+    """Fill p = numbers theta and add numbers^T (counts / p) to g.
 
-    A report is used for g while it is in the cache of the core. That is as fast as memory is, where
-    two products of BLAS, or four reports at a time, take twice to three times as long.
+    Each row is read once and used for g while it is in the cache. The speed is that of memory; two
+    products by BLAS, or four rows at a time, take two to three times as long.
     """
     for z in range(len(numbers)):
         total = 0.0

@@ -9,11 +9,12 @@ from ibukit._ground.arguments import Floats, Ints
 
 @njit(cache=True)
 def transform(plus: Floats, minus: Floats, order: int) -> None:
-    """In place, for each stretch of `order` entries: plus_c = what the rows r with H_rc = + bring, minus_c = the rest.
+    """Transform in place, for each block of `order` entries, sums over rows into sums over columns.
 
-    A row brings plus_r to the columns where its sign is +, and minus_r to the others. This is the
-    fast Walsh-Hadamard transform without subtractions: sums of positive numbers keep all their
-    digits.
+    On return plus_c is the sum of plus_r over the rows with H_rc = + and of minus_r over those with
+    H_rc = -; minus_c is the rest. This is the fast Walsh-Hadamard transform without subtractions:
+    sums of positive numbers keep all their digits. Each round joins pairs of blocks of length
+    `half` by H_2n = [[H_n, H_n], [H_n, -H_n]].
     """
     half = 1
     while half < order:
@@ -27,8 +28,9 @@ def transform(plus: Floats, minus: Floats, order: int) -> None:
 
 @njit(cache=True)
 def odd(r: int, c: int) -> int:
-    """1 where the sign of row r in column c is -, the parity of the bits that they share; else 0."""
+    """1 if the sign of row r in column c is -, else 0: the parity of the bits that they share."""
     v = r & c
+    # Folding halves keeps the parity: after five folds it stands in the lowest bit.
     v ^= v >> 16
     v ^= v >> 8
     v ^= v >> 4
@@ -37,8 +39,11 @@ def odd(r: int, c: int) -> int:
 
 
 @njit(cache=True)
-def own_sign(r: int, c: int, minus: bool, order: int) -> bool:
-    """Whether place r is in the block of column c and has the report's sign there."""
+def agrees(r: int, c: int, minus: bool, order: int) -> bool:
+    """Whether place r is in the block of column c and has the report's sign there.
+
+    The order is a power of two, so `r & -order` is the start of a block.
+    """
     return (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus
 
 
@@ -53,7 +58,7 @@ def hadamard_forward(
     column: Ints,
     minus: NDArray[np.bool_],
 ) -> Floats:
-    """y_z = sum of theta over the secrets in the block of report z whose sign is that of the report."""
+    """y_z = sum of theta over the secrets that agree with report z in sign and block."""
     y = np.empty(column.size)
     plus, rest = np.empty(length), np.empty(length)
     begin = 0
@@ -83,7 +88,7 @@ def hadamard_adjoint(
     column: Ints,
     minus: NDArray[np.bool_],
 ) -> Floats:
-    """v_x = sum of w over the reports in the block of secret x whose sign is that of the secret."""
+    """v_x = sum of w over the reports that agree with secret x in sign and block."""
     v = np.zeros(places.shape[1])
     plus, rest = np.empty(length), np.empty(length)
     begin = 0
@@ -118,11 +123,11 @@ def hadamard_pairs(
     column: Ints,
     minus: NDArray[np.bool_],
 ) -> None:
-    """total_xy += `both` times the sum of w over the reports whose sign is that of x and of y, for x >= y.
+    """total_xy += `both` times the sum of w over the reports that agree with x and y, for x >= y.
 
-    The product of the signs of rows r and t is the sign of row r xor t. So the sum is (a_x + a_y -
-    o) / 2 with a the sums of `hadamard_adjoint`, and o the sum over the reports of the block where
-    r xor t is -.
+    The product of the signs of rows r and t is the sign of row r xor t. So the sum is
+    (a_x + a_y - o) / 2, where a are the sums of `hadamard_adjoint` and o is the sum over the
+    reports of the block in whose column row r xor t has the sign -.
     """
     k = places.shape[1]
     agree, rest, plus, differ = (
@@ -150,7 +155,9 @@ def hadamard_pairs(
             transform(agree, rest, order)
             transform(plus, differ, order)
             own = places[group]
-            if order == length:  # the sketches' case, of which there may be thousands of groups
+            # A sketch has one block, and may have thousands of groups: a_x + a_y is added once,
+            # below, and each group costs one look-up for each pair.
+            if order == length:
                 for y in range(k):
                     t = own[y]
                     for x in range(y, k):
@@ -185,24 +192,24 @@ def hadamard_rows(
     high: float,
     scale: Floats,
 ) -> Floats:
-    """M_xz of given secrets, entry by entry."""
+    """Rows M_xz of some secrets, entry by entry."""
     rows = np.empty((secrets.size, column.size))
     for i in range(secrets.size):
         for z in range(column.size):
-            own = own_sign(places[group[z], secrets[i]], column[z], minus[z], order)
+            own = agrees(places[group[z], secrets[i]], column[z], minus[z], order)
             rows[i, z] = (high if own else low) * scale[z]
     return rows
 
 
 @njit(cache=True)
-def hadamard_held(
+def hadamard_agreed(
     places: NDArray[np.int32], order: int, group: Ints, column: Ints, minus: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Whether some secret has the sign of each report, in its block; mostly the second one asked has."""
-    held = np.zeros(column.size, dtype=np.bool_)
+    """Whether some secret agrees with each report; mostly the first or second one does."""
+    agreed = np.zeros(column.size, dtype=np.bool_)
     for z in range(column.size):
         for x in range(places.shape[1]):
-            if own_sign(places[group[z], x], column[z], minus[z], order):
-                held[z] = True
+            if agrees(places[group[z], x], column[z], minus[z], order):
+                agreed[z] = True
                 break
-    return held
+    return agreed

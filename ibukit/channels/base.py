@@ -1,4 +1,4 @@
-"""What every channel offers: theta to the probability of each report seen, and weights on the reports back."""
+"""Base class `Channel`, the linear operator of a likelihood, and the channels derived from one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from ibukit.channels._gram_kernels import mirror
 
 
 class Score(NamedTuple):
-    r"""What one look at all reports says about a distribution :math:`\theta`.
+    r"""Log-likelihood, gradient and smallest probability at a distribution :math:`\theta`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ibukit.channels import DenseChannel
-    >>> score = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]])).score(np.array([0.5, 0.5]), np.array([60, 40]))
+    >>> channel = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    >>> score = channel.score(np.array([0.5, 0.5]), np.array([60, 40]))
     >>> score.g, score.gap(n=100)
     (array([100., 100.]), 0.0)
     """
@@ -30,9 +31,9 @@ class Score(NamedTuple):
     log_likelihood: float
     """sum_z counts_z log p_z, p = theta M; -inf where a report has no probability."""
     g: Floats
-    """sum_z counts_z M_xz / p_z, shape (k,): the slopes of the log-likelihood."""
+    """sum_z counts_z M_xz / p_z, shape (k,): the gradient of the log-likelihood."""
     least: float
-    """The least p; 0 where it is no positive number."""
+    """The smallest p, or 0 if it is not positive."""
 
     def gap(self, n: float) -> float:
         r"""The certificate for n reports: :math:`\log \max g / n`, nats per report."""
@@ -40,11 +41,15 @@ class Score(NamedTuple):
 
 
 def gap_between(least: float, largest: float) -> float:
-    """Log of the largest g, where the least probability of a report is positive; inf where nothing is certified."""
-    # a subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything
+    """Log of the largest g if the smallest probability `least` is positive; inf otherwise.
+
+    By concavity L(phi) - L(theta) <= n log max g for every phi, so this bounds what is missing to
+    the maximum, in nats per report.
+    """
+    # A subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything.
     if not least > 0 or not 0 < largest < math.inf:
         return math.inf
-    # g averages to 1 under theta, so its maximum is below 1 by rounding only
+    # The mean of g under theta is 1, so its maximum is below 1 by rounding only.
     return max(0.0, math.log(largest))
 
 
@@ -83,8 +88,8 @@ class Channel(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # forward and adjoint are what a channel means: said anew, they leave no ancestor's
-        # shortcuts
+        # `forward` and `adjoint` define a channel. A class that defines them anew must not inherit
+        # shortcuts that compute another channel's numbers: it gets the defaults back.
         if {"forward", "adjoint"} & vars(cls).keys():
             for name in SHORTCUTS - vars(cls).keys():
                 setattr(cls, name, getattr(Channel, name))
@@ -108,14 +113,13 @@ class Channel(ABC):
         """
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        r"""Log-likelihood and slopes at :math:`\theta`.
+        r"""Log-likelihood and its gradient at :math:`\theta`.
 
-        Without a vector as long as the reports, where that can be avoided.
+        A subclass may compute it in one pass, without a vector as long as the reports.
         """
         p = self.forward(theta)
-        least = float(
-            p[p.argmin()]
-        )  # in less time than by `min`, which asks in Python what it is asked
+        # This is faster than p.min(), which goes through a Python wrapper.
+        least = float(p[p.argmin()])
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             g = self.adjoint(counts / p)
         return Score(
@@ -125,13 +129,13 @@ class Channel(ABC):
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
         r"""Log-likelihood at :math:`\theta`, and its gap for n reports, nats per report.
 
-        Without a vector as long as the secrets, where that can be avoided.
+        A subclass may compute it without a vector as long as the secrets.
         """
         score = self.score(theta, counts)
         return score.log_likelihood, score.gap(n)
 
     def rows(self, secrets: Ints) -> Floats:
-        """:math:`M_{xz}` of given secrets, shape (len(secrets), s)."""
+        """Rows :math:`M_{xz}` of some secrets, shape (len(secrets), s)."""
         rows, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
         for row, x in zip(rows, secrets, strict=True):
             unit[x] = 1.0
@@ -140,7 +144,7 @@ class Channel(ABC):
         return rows
 
     def gram(self, weights: Floats) -> Floats:
-        r"""M diag(weights) :math:`M^{\top}`, shape (k, k)."""
+        r"""Gram matrix M diag(weights) :math:`M^{\top}`, shape (k, k)."""
         total = np.zeros((self.k, self.k), order="F")
         self.add_gram(total, weights)
         mirror(total)
@@ -152,31 +156,33 @@ class Channel(ABC):
         `total` is in Fortran order; what is above its diagonal is not read.
         """
         unit = np.zeros(self.k)
-        for x in range(self.k):  # a vector as long as the reports at a time
+        # Column by column: only one vector as long as the reports is in memory.
+        for x in range(self.k):
             unit[x] = 1.0
             total[x:, x] += self.adjoint(weights * self.forward(unit))[x:]
             unit[x] = 0.0
 
     def unit_columns(self) -> Channel:
-        """The same with each report scaled to a largest entry of 1.
+        """Scale each report so that its largest entry is 1.
 
-        That changes neither a maximiser nor its gap.
+        This changes neither a maximiser nor its gap.
         """
         return self.scaled(1 / self.rows(np.arange(self.k)).max(axis=0))
 
     def scaled(self, factor: Floats) -> Channel:
-        r"""The same with report z scaled by :math:`\mathrm{factor}_{z}`, shape (s,)."""
+        r"""Multiply the entries of report z by :math:`\mathrm{factor}_{z}`, shape (s,)."""
         return ScaledChannel(self, factor)
 
     def take(self, reports: slice | Ints) -> Channel:
-        """The channel of some of the reports, by their places."""
+        """Channel of some of the reports, by their indices."""
         return SubsetChannel(self, np.arange(self.size)[reports])
 
     def with_one_more(self, row: Floats) -> Channel:
-        """The same with one more secret, the last, whose entries are `row`, shape (s,)."""
+        """Add a secret, the last, whose entries are `row`, shape (s,)."""
         return AugmentedChannel(self, row)
 
 
+# Methods that have a default through `forward` and `adjoint`.
 SHORTCUTS = frozenset(
     {
         "score",
@@ -194,86 +200,86 @@ SHORTCUTS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class SubsetChannel(Channel):
-    """Some of another channel's reports."""
+    """Some of another channel's reports, by their indices."""
 
-    whole: Channel
-    places: Ints
+    channel: Channel
+    reports: Ints
 
     @property
     def k(self) -> int:  # type: ignore[override]
         """Number of secrets."""
-        return self.whole.k
+        return self.channel.k
 
     @property
     @override
     def size(self) -> int:
-        return len(self.places)
+        return len(self.reports)
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return self.whole.forward(theta)[self.places]
+        return self.channel.forward(theta)[self.reports]
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        weights = np.zeros(self.whole.size)
-        np.add.at(weights, self.places, w)
-        return self.whole.adjoint(weights)
+        weights = np.zeros(self.channel.size)
+        np.add.at(weights, self.reports, w)
+        return self.channel.adjoint(weights)
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledChannel(Channel):
     """Another channel's reports, each times a factor."""
 
-    whole: Channel
+    channel: Channel
     factor: Floats
 
     @property
     def k(self) -> int:  # type: ignore[override]
         """Number of secrets."""
-        return self.whole.k
+        return self.channel.k
 
     @property
     @override
     def size(self) -> int:
-        return self.whole.size
+        return self.channel.size
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(self.whole.forward(theta) * self.factor)
+        return self.channel.forward(theta) * self.factor
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return self.whole.adjoint(w * self.factor)
+        return self.channel.adjoint(w * self.factor)
 
 
 @dataclass(frozen=True, eq=False)
 class AugmentedChannel(Channel):
     """Another channel with one more secret."""
 
-    first: Channel
+    channel: Channel
     row: Floats
 
     @property
     def k(self) -> int:  # type: ignore[override]
         """Number of secrets, the last one among them."""
-        return self.first.k + 1
+        return self.channel.k + 1
 
     @property
     @override
     def size(self) -> int:
-        return self.first.size
+        return self.channel.size
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(self.first.forward(theta[:-1]) + theta[-1] * self.row)
+        return self.channel.forward(theta[:-1]) + theta[-1] * self.row
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return np.append(self.first.adjoint(w), self.row @ w)
+        return np.append(self.channel.adjoint(w), self.row @ w)
 
 
 def sum_scores(scores: Iterable[Score]) -> Score:
-    """The score of all reports from those of some each."""
+    """Score of all reports, from the scores of their parts."""
     each = list(scores)
     total = np.sum([score.g for score in each], axis=0)
     return Score(
@@ -282,6 +288,10 @@ def sum_scores(scores: Iterable[Score]) -> Score:
 
 
 def slices_of(length: int, at_least: int = 0) -> Iterator[slice]:
-    """Thirty-two slices, unless there is little to cut; none but the last is shorter than `at_least`."""
+    """Cut `length` into 32 slices, or fewer: all but the last have `at_least` or 2048 elements.
+
+    Temporary arrays of a pass by slices are then 1/32 of the reports. The number does not depend on
+    the machine, so sums over slices have the same digits everywhere.
+    """
     size = max(2048, at_least, -(-length // 32))
     return (slice(start, min(start + size, length)) for start in range(0, length, size))

@@ -1,4 +1,4 @@
-"""Unary encodings from packed rows of bits."""
+"""Unary encodings: each report is a row of bits, packed into bytes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores
 
-# rows that are worth handing to a thread; and how many bytes of rows there must be for one of
-# these, so that a handful of vectors as long as a stretch are less than all rows
-ROWS_FOR_A_THREAD = 2**17
-BYTES_FOR_A_ROW = 128
-# bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond
-BYTES_TO_SHARE = 2**21
+# Rows of a slice, at least, so that a thread has a millisecond of work. But this minimum is no more
+# than a row for each 128 bytes of all rows: the few temporary vectors of a slice then take less
+# memory than the rows.
+MIN_ROWS_PER_SLICE = 2**17
+MIN_BYTES_PER_SLICE_ROW = 128
+# Bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond.
+MIN_BYTES_FOR_THREADS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +60,19 @@ class BitChannel(Channel):
 
     @property
     def min_rows_per_slice(self) -> int:
-        """Rows of a stretch, at least, where a pass over all of them is cut."""
-        return min(ROWS_FOR_A_THREAD, self.packed.nbytes // BYTES_FOR_A_ROW)
+        """Rows of a slice, at least, if a pass over all rows is cut into slices."""
+        return min(MIN_ROWS_PER_SLICE, self.packed.nbytes // MIN_BYTES_PER_SLICE_ROW)
 
     @property
-    def worth_sharing(self) -> bool:
+    def is_worth_threads(self) -> bool:
         """Whether a pass over all rows is long enough for several threads."""
-        return self.packed.nbytes >= BYTES_TO_SHARE
+        return self.packed.nbytes >= MIN_BYTES_FOR_THREADS
 
     @override
     def forward(self, theta: Floats) -> Floats:
         p = _bit_kernels.look_up(self.packed, _sums_by_byte(theta, self.packed.shape[1]))
-        # in place: there may be a million rows
+        # p_z = scale_z (zero + (one - zero) sum of theta over the set bits), in place because there
+        # may be a million rows.
         p *= self.one - self.zero
         p += self.zero * theta.sum()
         p *= self.scale
@@ -82,24 +84,25 @@ class BitChannel(Channel):
         gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
         _bit_kernels.gather(self.packed, weights, gathered)
         per_bit = _by_bit(gathered)[: self.k]
-        return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
+        return self.zero * weights.sum() + (self.one - self.zero) * per_bit
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
 
-        For :math:`y \le x`, and whatever the entries are.
+        For :math:`y \le x`; the entries `one` and `zero` do not matter.
         """
         _bit_kernels.add_pairs(self.packed, w, total)
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # A slice takes the default score: its vectors are short.
         score = Channel.score
-        stretches = slices_of(self.size, self.min_rows_per_slice)
+        slices = slices_of(self.size, self.min_rows_per_slice)
         return sum_scores(
             in_order(
                 lambda rows: score(self.take(rows), theta, counts[rows]),
-                stretches,
-                self.worth_sharing,
+                slices,
+                self.is_worth_threads,
             )
         )
 
@@ -108,12 +111,16 @@ class BitChannel(Channel):
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])
 
 
-# Numpy fills the tables, a bit at a time: a loop of ours would take longer to compile than the one
-# over the rows.
+# Numpy fills the tables, a bit at a time: a loop of our own would take longer to compile than the
+# one over the rows.
 
 
 def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
-    """For each byte column a table of the sums of theta over the set bits of each value."""
+    """For each byte column the sums of theta over the set bits of each of the 256 values.
+
+    Bit after bit from the most significant: a value whose lower bits are 0 is known, and setting
+    the next bit adds its theta.
+    """
     each = np.concatenate([theta, np.zeros(8 * n_bytes - len(theta))]).reshape(n_bytes, 8)
     table = np.zeros((n_bytes, _bit_kernels.STRIDE))
     for bit in range(8):
@@ -123,7 +130,11 @@ def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
 
 
 def _by_bit(gathered: Floats) -> Floats:
-    """The reverse: what was gathered by the value of a byte, for each bit summed over the values that have it."""
+    """For each bit the sum of the table over the values of its byte in which it is set.
+
+    The transpose of `_sums_by_byte`. Bit after bit the table is folded: its second half, the values
+    with this bit, is summed and then added to the first.
+    """
     each = np.empty((len(gathered), 8))
     for bit in range(8):
         half = 128 >> bit

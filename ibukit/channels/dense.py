@@ -1,4 +1,4 @@
-"""The columns of a matrix, written out: side by side, or one after the other."""
+"""Channels that are matrices: one column a report, or one row a report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy.linalg.blas import dsyrk
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels._score_kernels import score_written
+from ibukit.channels._score_kernels import score_rows
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores
 
 
 @dataclass(frozen=True, eq=False)
 class DenseChannel(Channel):
-    """The columns of a matrix, written out.
+    """A matrix with one column for each report.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ class DenseChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(theta @ self.columns)
+        return theta @ self.columns
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return np.asarray(self.columns @ w)
+        return self.columns @ w
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        return np.asarray(self.columns[secrets])
+        return self.columns[secrets]
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
@@ -78,16 +78,21 @@ class DenseChannel(Channel):
 
 
 def lower_gram(columns: Floats, weights: Floats) -> Floats:
-    """The lower triangle of M diag(weights) M^T, in Fortran order; above the diagonal is nothing."""
-    half = columns * np.sqrt(weights)
-    if half.flags.f_contiguous:  # written report by report
-        return np.asarray(dsyrk(1.0, half, lower=1))
-    return np.asarray(dsyrk(1.0, half.T, trans=1, lower=1))
+    """Lower triangle of M diag(weights) M^T, in Fortran order; the rest is 0.
+
+    With R = M diag(weights)^1/2 it is the product R R^T, for which BLAS has a routine that computes
+    one triangle only.
+    """
+    root = columns * np.sqrt(weights)
+    # BLAS reads Fortran order: a matrix in C order is handed over as its transpose, without a copy.
+    if root.flags.f_contiguous:
+        return dsyrk(1.0, root, lower=1)
+    return dsyrk(1.0, root.T, trans=1, lower=1)
 
 
 @dataclass(frozen=True, eq=False)
 class RowMajorChannel(Channel):
-    r"""The numbers of many reports, written out report by report.
+    r"""A matrix with one row for each report: the layout for many reports.
 
     :math:`M_{xz}` = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may
     be as many as users. Entries of a report are best at most some :math:`e^{\varepsilon}` apart:
@@ -119,37 +124,36 @@ class RowMajorChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(self.numbers @ theta)
+        return self.numbers @ theta
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return np.asarray(w @ self.numbers)
+        return w @ self.numbers
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_scores(self._score_of(some, theta, counts) for some in slices_of(self.size))
+        return sum_scores(self._score_of(rows, theta, counts) for rows in slices_of(self.size))
 
-    def _score_of(self, some: slice, theta: Floats, counts: Floats | Ints) -> Score:
-        mine = np.ascontiguousarray(counts[some], dtype=np.float64)
-        p, g = np.empty(len(mine)), np.zeros(self.k)
-        score_written(np.ascontiguousarray(self.numbers[some]), theta, mine, p, g)
+    def _score_of(self, rows: slice, theta: Floats, counts: Floats | Ints) -> Score:
+        own = np.ascontiguousarray(counts[rows], dtype=np.float64)
+        p, g = np.empty(len(own)), np.zeros(self.k)
+        score_rows(np.ascontiguousarray(self.numbers[rows]), theta, own, p, g)
         least = float(p.min())
-        return Score(float(mine @ np.log(p)), g, least) if least > 0 else Score(-math.inf, g, 0.0)
+        return Score(float(own @ np.log(p)), g, least) if least > 0 else Score(-math.inf, g, 0.0)
 
     @override
     def rows(self, secrets: Ints) -> Floats:
         return np.ascontiguousarray(self.numbers.T[secrets])
 
     def in_single(self, factor: Floats) -> NDArray[np.float32]:
-        """The numbers of each report times its factor, in single precision: shape (s, k)."""
-        return (self.numbers * factor[:, None]).astype(
-            np.float32
-        )  # a factor alone may be beyond what is left of it
+        """Entries times a factor of each report, in single precision, shape (s, k)."""
+        # The factor itself may be beyond the range of single precision; the product is not.
+        return (self.numbers * factor[:, None]).astype(np.float32)
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        for some in slices_of(self.size):
-            total += lower_gram(self.numbers[some].T, weights[some])
+        for rows in slices_of(self.size):
+            total += lower_gram(self.numbers[rows].T, weights[rows])
 
     @override
     def unit_columns(self) -> RowMajorChannel:

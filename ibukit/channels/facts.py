@@ -1,4 +1,4 @@
-"""What is proved of a channel, for those who apply a theorem.
+"""Exact-type checks that license theorems about a channel.
 
 A shortcut may be inherited: whatever it finds is certified by `forward` and `adjoint`. A proof may
 not: a class that inherits from one of these may mean something else by them. So each function
@@ -27,27 +27,33 @@ def as_response(channel: Channel) -> ResponseChannel | None:
 
 
 def as_line(channel: Channel) -> LineChannel | None:
-    """The channel if its entries are scale_z decay^|x - z| with 0 < decay < 1: they have a tridiagonal inverse."""
+    """The channel if its entries are scale_z decay^|x - z| with 0 < decay < 1.
+
+    The inverse of such a matrix is tridiagonal.
+    """
     return channel if type(channel) is LineChannel and 0 < channel.decay < 1 else None
 
 
 def as_plane(channel: Channel) -> PlaneChannel | None:
-    """The channel if all k reports of a planar channel were seen and none has a column of its own: a square matrix."""
+    """The channel if it is planar, all k reports were seen and none has a column of its own.
+
+    Its matrix is square then.
+    """
     if type(channel) is not PlaneChannel or channel.size != channel.k or channel.columns.size:
         return None
     return channel
 
 
 def as_planar(channel: Channel) -> PlaneChannel | None:
-    """The channel if its normal equations are those of its kernels and columns, whichever reports were seen."""
+    """The channel if it is planar: its normal equations are those of its kernels and columns."""
     return channel if type(channel) is PlaneChannel else None
 
 
 def as_bits(channel: Channel) -> BitChannel | None:
-    """The channel if a set bit changes what a row says of its secret: then its columns tell the bits."""
+    """The channel if it has rows of bits and a set bit changes the probability of a row."""
     return channel if type(channel) is BitChannel and channel.one != channel.zero else None
 
 
 def as_dense(channel: Channel) -> DenseChannel | None:
-    """The channel if its columns are written out, so that their zeros can be read."""
+    """The channel if its columns are a matrix, whose zeros can be read."""
     return channel if type(channel) is DenseChannel else None

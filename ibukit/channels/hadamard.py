@@ -1,4 +1,4 @@
-"""Two probabilities, told apart by a sign of a Hadamard matrix."""
+"""Channels with two probabilities: the sign of a Hadamard matrix decides between them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ibukit.channels import _sign_kernels
 from ibukit.channels.base import Channel, slices_of
 from ibukit.channels.dense import lower_gram
 
-# reports of a group up to which the products of their entries, by BLAS, take less time than a
-# look-up for each pair
-MIN_REPORTS = 30
+# Reports of a group from which a Gram matrix by transforms and one look-up for each pair of secrets
+# takes less time than by BLAS from the entries.
+MIN_REPORTS_FOR_TRANSFORM = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,8 @@ class HadamardChannel(Channel):
     >>> import numpy as np
     >>> places, column = np.array([[1, 2]], dtype=np.int32), np.array([0, 1])
     >>> plus = np.zeros(2, dtype=bool)
-    >>> channel = HadamardChannel(places, 4, 4, np.zeros(2, dtype=int), column, plus, 0.1, 0.4, np.ones(2))
+    >>> group = np.zeros(2, dtype=int)
+    >>> channel = HadamardChannel(places, 4, 4, group, column, plus, 0.1, 0.4, np.ones(2))
     >>> channel.rows(np.arange(2))
     array([[0.4, 0.1],
            [0.4, 0.4]])
@@ -84,7 +85,7 @@ class HadamardChannel(Channel):
 
     @cached_property
     def _layout(self) -> tuple[Any, ...]:
-        """What the kernels ask for: the places, and the reports group by group."""
+        """Arguments of the kernels: the places, and the reports group by group."""
         by_group = np.argsort(self.group, kind="stable")
         ends = np.cumsum(np.bincount(self.group, minlength=len(self.places)))
         return self.places, self.length, self.order, ends, by_group, self.column, self.minus
@@ -92,13 +93,13 @@ class HadamardChannel(Channel):
     @override
     def forward(self, theta: Floats) -> Floats:
         agreeing = _sign_kernels.hadamard_forward(theta, *self._layout)
-        return np.asarray(self.scale * (self.low * theta.sum() + (self.high - self.low) * agreeing))
+        return self.scale * (self.low * theta.sum() + (self.high - self.low) * agreeing)
 
     @override
     def adjoint(self, w: Floats) -> Floats:
         weights = w * self.scale
         agreeing = _sign_kernels.hadamard_adjoint(weights, *self._layout)
-        return np.asarray(self.low * weights.sum() + (self.high - self.low) * agreeing)
+        return self.low * weights.sum() + (self.high - self.low) * agreeing
 
     @override
     def rows(self, secrets: Ints) -> Floats:
@@ -116,15 +117,14 @@ class HadamardChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """By two transforms for each group and :math:`k^{2}` look-ups.
-
-        The product of two rows is a row. Where groups have few reports, from the matrix.
-        """
-        if self.size < MIN_REPORTS * len(self.places):
-            everyone = np.arange(self.k)
+        # The product of two rows of a Hadamard matrix is a row of it, so two transforms for each
+        # group hold the sums for all pairs of secrets. Small groups are faster from their entries.
+        if self.size < MIN_REPORTS_FOR_TRANSFORM * len(self.places):
+            all_secrets = np.arange(self.k)
             for some in slices_of(self.size):
-                total += lower_gram(self.take(some).rows(everyone), weights[some])
+                total += lower_gram(self.take(some).rows(all_secrets), weights[some])
             return
+        # An entry is low + extra [agrees]; its products with another have three terms.
         extra = self.high - self.low
         w = weights * self.scale**2
         agreeing = _sign_kernels.hadamard_adjoint(w, *self._layout)
@@ -133,10 +133,10 @@ class HadamardChannel(Channel):
 
     @override
     def unit_columns(self) -> HadamardChannel:
-        held = _sign_kernels.hadamard_held(
+        agreed = _sign_kernels.hadamard_agreed(
             self.places, self.order, self.group, self.column, self.minus
         )
-        return replace(self, scale=1 / np.where(held, self.high, self.low))
+        return replace(self, scale=1 / np.where(agreed, self.high, self.low))
 
     @override
     def scaled(self, factor: Floats) -> HadamardChannel:

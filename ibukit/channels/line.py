@@ -12,12 +12,15 @@ from ibukit.channels import _gram_kernels, _line_kernels
 from ibukit.channels.base import Channel
 
 # A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as
-# a logarithm.
+# a logarithm: products of two such probabilities would underflow.
 MIN_LOG_FACTOR = -460.0
 
 
 def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
-    """A factor of each report as (what a double can hold, the logarithm of the rest); the rest is mostly 0."""
+    """Split exp(log_factor) of each report into a double and the logarithm of the rest.
+
+    The rest is 0 unless the factor is below exp(MIN_LOG_FACTOR).
+    """
     rest = np.where(log_factor < MIN_LOG_FACTOR, log_factor, 0.0)
     return np.exp(log_factor - rest), rest
 
@@ -61,26 +64,25 @@ class LineChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(_line_kernels.sweep(theta, self.decay)[self.positions] * self.scale)
+        return _line_kernels.sweep(theta, self.decay)[self.positions] * self.scale
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        dropped: Floats = np.bincount(
+        scattered: Floats = np.bincount(
             self.positions, weights=w * self.scale, minlength=self.k
         ).astype(np.float64)
-        return _line_kernels.sweep(dropped, self.decay)
+        return _line_kernels.sweep(scattered, self.decay)
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        away = np.abs(secrets[:, None] - self.positions)
-        return np.asarray((self.decay ** np.arange(self.k))[away] * self.scale)
+        distances = np.abs(secrets[:, None] - self.positions)
+        return (self.decay ** np.arange(self.k))[distances] * self.scale
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        dropped = np.bincount(self.positions, weights * self.scale**2, self.k).astype(np.float64)
-        _gram_kernels.add_line(
-            total.T, dropped, self.decay
-        )  # upper triangle in C order is the lower in F order
+        scattered = np.bincount(self.positions, weights * self.scale**2, self.k).astype(np.float64)
+        # The upper triangle in C order is the lower one in Fortran order.
+        _gram_kernels.add_line(total.T, scattered, self.decay)
 
     @override
     def take(self, reports: slice | Ints) -> LineChannel:

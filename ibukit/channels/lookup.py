@@ -1,4 +1,4 @@
-"""Few different probabilities: as many of them share a byte as fit into it."""
+"""Channels with few different entries: several entries are packed into a byte and looked up."""
 
 from __future__ import annotations
 
@@ -15,49 +15,50 @@ from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores
 from ibukit.channels.dense import lower_gram
 
-# what a byte can tell apart
+# Values of a byte, so a table has no more entries.
 MAX_LEVELS = 256
 
 
-def levels_per_byte(many: int) -> int:
-    """How many levels, each one of `many`, fit into a byte: 5 of three, 3 of five or six, 1 from seventeen on.
+def levels_per_byte(n_levels: int) -> int:
+    """Number of digits in base `n_levels` that fit into a byte: 5 if it is 3, one from 17 on.
 
     Examples
     --------
-    >>> [levels_per_byte(many) for many in (1, 2, 3, 6, 16, 17, 256)]
+    >>> [levels_per_byte(n_levels) for n_levels in (1, 2, 3, 6, 16, 17, 256)]
     [8, 8, 5, 3, 2, 1, 1]
     """
-    found = 8
-    while max(many, 2) ** found > MAX_LEVELS:
-        found -= 1
-    return found
+    digits = 8
+    while max(n_levels, 2) ** digits > MAX_LEVELS:
+        digits -= 1
+    return digits
 
 
-def pack_levels(levels: NDArray[Any], many: int) -> NDArray[np.uint8]:
-    """Rows of levels as bytes, in which the first secret is the most significant.
+def pack_levels(levels: NDArray[Any], n_levels: int) -> NDArray[np.uint8]:
+    """Pack rows of levels into bytes, in which the first secret is the most significant digit.
 
-    Levels are 0..many - 1, shape (s, k).
+    Levels are 0..n_levels - 1, shape (s, k).
 
     Examples
     --------
     >>> import numpy as np
-    >>> pack_levels(np.array([[0, 1, 2, 3]]), many=6)
+    >>> pack_levels(np.array([[0, 1, 2, 3]]), n_levels=6)
     array([[  8, 108]], dtype=uint8)
     """
-    each = levels_per_byte(many)
+    per_byte = levels_per_byte(n_levels)
     s, k = levels.shape
-    packed = np.zeros((s, -(-k // each)), dtype=np.uint8)
-    for i in range(each):
-        here = levels[:, i::each].astype(np.uint8)
+    packed = np.zeros((s, -(-k // per_byte)), dtype=np.uint8)
+    # Horner's scheme, one digit of all bytes at a time.
+    for i in range(per_byte):
+        digit = levels[:, i::per_byte].astype(np.uint8)
         if i:
-            packed *= np.uint8(many)
-        packed[:, : here.shape[1]] += here
+            packed *= np.uint8(n_levels)
+        packed[:, : digit.shape[1]] += digit
     return packed
 
 
 @dataclass(frozen=True, eq=False)
 class LookupChannel(Channel):
-    """Entries out of a short table, packed, one look-up a byte.
+    """Entries from a short table, several packed into a byte.
 
     :math:`M_{xz}` = scale_z table[level_zx]. With three to six different entries a report takes k/3
     bytes, or fewer.
@@ -67,7 +68,7 @@ class LookupChannel(Channel):
     k : int
         Number of secrets.
     packed : ndarray of uint8, shape (s, ceil(k / levels_per_byte(len(table))))
-        Place of each entry in the table, as `pack_levels` writes them.
+        Index of each entry in the table, as `pack_levels` packs them.
     table : ndarray, shape (at most 256,)
         The different entries, up to the report's scale.
     scale : ndarray, shape (s,)
@@ -76,8 +77,9 @@ class LookupChannel(Channel):
     Examples
     --------
     >>> import numpy as np
-    >>> packed = pack_levels(np.array([[0, 1], [2, 0]]), many=3)
-    >>> LookupChannel(2, packed, np.array([0.1, 0.2, 0.4]), np.ones(2)).forward(np.array([0.5, 0.5]))
+    >>> packed = pack_levels(np.array([[0, 1], [2, 0]]), n_levels=3)
+    >>> table = np.array([0.1, 0.2, 0.4])
+    >>> LookupChannel(2, packed, table, np.ones(2)).forward(np.array([0.5, 0.5]))
     array([0.15, 0.25])
     """
 
@@ -92,31 +94,31 @@ class LookupChannel(Channel):
         return len(self.packed)
 
     @property
-    def each(self) -> int:
-        """Levels in a byte."""
+    def per_byte(self) -> int:
+        """Entries in a byte."""
         return levels_per_byte(len(self.table))
 
     @cached_property
     def _entries(self) -> Floats:
-        """The entries that each byte stands for, shape (256, each); some bytes do not occur."""
-        bytes_, powers = np.arange(MAX_LEVELS), len(self.table) ** np.arange(self.each)[::-1]
-        return np.asarray(self.table[bytes_[:, None] // powers % len(self.table)])
+        """Entries that each byte stands for, shape (256, per_byte); not every byte occurs."""
+        bytes_, powers = np.arange(MAX_LEVELS), len(self.table) ** np.arange(self.per_byte)[::-1]
+        return self.table[bytes_[:, None] // powers % len(self.table)]
 
-    def _written(self) -> Floats:
-        """All entries without the scale, report by report: shape (s, k)."""
+    def _unpacked(self) -> Floats:
+        """All entries without the scale, shape (s, k)."""
         s, n_bytes = self.packed.shape
-        return np.asarray(self._entries[self.packed].reshape(s, n_bytes * self.each)[:, : self.k])
+        return self._entries[self.packed].reshape(s, n_bytes * self.per_byte)[:, : self.k]
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(
-            _bit_kernels.levels_forward(self.packed, self.table, self.each, theta) * self.scale
+        return (
+            _bit_kernels.levels_forward(self.packed, self.table, self.per_byte, theta) * self.scale
         )
 
     @override
     def adjoint(self, w: Floats) -> Floats:
         return _bit_kernels.levels_adjoint(
-            self.packed, self.table, self.each, w * self.scale, self.k
+            self.packed, self.table, self.per_byte, w * self.scale, self.k
         )
 
     @override
@@ -127,23 +129,23 @@ class LookupChannel(Channel):
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        entries = self._entries[self.packed[:, secrets // self.each], secrets % self.each]
+        entries = self._entries[self.packed[:, secrets // self.per_byte], secrets % self.per_byte]
         return np.ascontiguousarray(entries.T) * self.scale
 
     def in_single(self, factor: Floats) -> NDArray[np.float32]:
-        """The entries of each report times its factor, in single precision: shape (s, k)."""
-        return (self._written() * (factor * self.scale)[:, None]).astype(np.float32)
+        """Entries times a factor of each report, in single precision, shape (s, k)."""
+        return (self._unpacked() * (factor * self.scale)[:, None]).astype(np.float32)
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        for some in slices_of(self.size):
-            piece = self.take(some)
-            total += lower_gram(piece._written().T, weights[some] * piece.scale**2)
+        for rows in slices_of(self.size):
+            piece = self.take(rows)
+            total += lower_gram(piece._unpacked().T, weights[rows] * piece.scale**2)
 
     @override
     def unit_columns(self) -> LookupChannel:
         largest = np.concatenate(
-            [self.take(some)._written().max(axis=1) for some in slices_of(self.size)]
+            [self.take(rows)._unpacked().max(axis=1) for rows in slices_of(self.size)]
         )
         return replace(self, scale=1 / largest)
 

@@ -1,4 +1,7 @@
-"""Reports in partitions, which may lie elsewhere: each sum over the reports is a map and a fold in a fixed order."""
+"""Reports in partitions, here or on other machines: sums over reports are a map and a fold.
+
+The fold has a fixed order, so that the digits do not depend on where or when a partition is done.
+"""
 
 from __future__ import annotations
 
@@ -16,41 +19,45 @@ from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_scores
 from ibukit.errors import TooLarge
 
-# results that are folded at once; what is folded with what depends on the partitions alone
-FOLDED_AT_ONCE = 16
-# reports up to which a vector as long as they are is made: a gigabyte
-MAX_GATHERED = 2**27
+# Results that one call of a fold combines.
+FOLD_ARITY = 16
+# Reports up to which a vector with one number for each is gathered: a gigabyte. Beyond, TooLarge.
+MAX_GATHERED_REPORTS = 2**27
 
-# what is computed where the reports are: from their channel, what all partitions share, and the
-# reports' weights
-Piece = Callable[[Channel, Any, Any], Any]
+# function(channel, shared, weights) is computed where the reports of a partition are: from their
+# channel, an argument that all partitions share, and the weights of the reports.
+PartitionFunction = Callable[[Channel, Any, Any], Any]
+# Combines a list of results into one.
 Fold = Callable[[list[Any]], Any]
 
 
 class Partitions(ABC):
-    """Where the reports of a `PartitionedChannel` are, and how something is computed there.
+    """The partitions of a `PartitionedChannel`, and a way to compute functions of each.
 
-    A subclass knows `k`, the number of secrets, and `sizes`, how many reports each partition has;
-    no partition is empty.
+    A subclass has `k`, the number of secrets, and `sizes`, the number of reports of each partition.
+    No partition is empty.
     """
 
     k: int
     sizes: tuple[int, ...]
 
     @abstractmethod
-    def each(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Any]:
-        """function(channel, shared, weights) of each partition, in their order."""
+    def each(self, function: PartitionFunction, shared: Any, weights: Sequence[Any]) -> list[Any]:
+        """Compute function(channel, shared, weights) of each partition, in their order."""
 
     @abstractmethod
-    def total(self, function: Piece, shared: Any, weights: Sequence[Any], fold: Fold) -> Any:
-        """The same, folded as `folded` does it."""
+    def total(
+        self, function: PartitionFunction, shared: Any, weights: Sequence[Any], fold: Fold
+    ) -> Any:
+        """Compute function(channel, shared, weights) of all partitions, combined by `tree_fold`."""
 
 
-def folded(results: Iterable[Any], fold: Fold) -> Any:
-    """Fold results as they come, never keeping many: by a tree that depends on their number alone.
+def tree_fold(results: Iterable[Any], fold: Fold) -> Any:
+    """Combine results as they come by a tree that depends on their number alone.
 
-    Sixteen neighbours make one of the next level. As sums of doubles depend on the order of adding,
-    this is what gives the same bits wherever, and in whatever order, the results were computed.
+    Sixteen neighbours become one result of the next level, so few are in memory at a time. Sums of
+    doubles depend on the order of adding: this tree gives the same bits wherever, and in whatever
+    order, the results were computed.
     """
     levels: list[list[Any]] = [[]]
 
@@ -59,13 +66,14 @@ def folded(results: Iterable[Any], fold: Fold) -> Any:
             levels.append([])
         levels[level + 1].append(fold(levels[level]))
         levels[level].clear()
-        if len(levels[level + 1]) == FOLDED_AT_ONCE:
+        if len(levels[level + 1]) == FOLD_ARITY:
             lift(level + 1)
 
     for result in results:
         levels[0].append(result)
-        if len(levels[0]) == FOLDED_AT_ONCE:
+        if len(levels[0]) == FOLD_ARITY:
             lift(0)
+    # The last results of each level are fewer than sixteen.
     level = 0
     while level < len(levels) - 1 or len(levels[level]) > 1:
         if levels[level]:
@@ -75,16 +83,16 @@ def folded(results: Iterable[Any], fold: Fold) -> Any:
 
 
 def sum_arrays(arrays: list[Any]) -> Any:
-    """One after the other: stacked, large matrices would take their memory several times."""
+    """Sum of arrays, one after the other: stacking large matrices would copy them all."""
     return reduce(np.add, arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedChannel(Channel):
-    """Channels over the same secrets whose reports lie in partitions, here or on other machines.
+    """Channels over the same secrets whose reports are in partitions, here or on other machines.
 
-    `score` and `gram` are computed where the reports are, and their sums alone travel. `forward`
-    and `adjoint` carry one number for each report, as they do everywhere.
+    `score` and `gram` are computed where the reports are; only the sums travel. `forward` and
+    `adjoint` take or return one number for each report, as for every channel.
 
     Parameters
     ----------
@@ -103,9 +111,11 @@ class PartitionedChannel(Channel):
     def size(self) -> int:
         return sum(self.partitions.sizes)
 
-    def total(self, function: Piece, shared: Any, weights: Floats | Ints, fold: Fold) -> Any:
-        """function(channel, shared, weights) of each partition, folded in the partitions' order."""
-        return self.partitions.total(function, shared, self._pieces(weights), fold)
+    def total(
+        self, function: PartitionFunction, shared: Any, weights: Floats | Ints, fold: Fold
+    ) -> Any:
+        """Compute function(channel, shared, weights) of all partitions, combined in their order."""
+        return self.partitions.total(function, shared, self._split(weights), fold)
 
     @override
     def forward(self, theta: Floats) -> Floats:
@@ -116,41 +126,41 @@ class PartitionedChannel(Channel):
         TooLarge
             If there are more than 2^27 reports.
         """
-        if self.size > MAX_GATHERED:
+        if self.size > MAX_GATHERED_REPORTS:
             raise TooLarge(
-                f"{self.size} reports in partitions are too many for a vector as long as they are, which this needs; "
-                f"at most {MAX_GATHERED}. What mle needs, sums over the reports, is not limited"
+                f"{self.size} reports in partitions are too many for a vector as long as they are, "
+                f"which this needs; at most {MAX_GATHERED_REPORTS}. What mle needs, sums over the "
+                "reports, is not limited"
             )
         pieces = self.partitions.each(_forward, theta, [None] * len(self.partitions.sizes))
         return np.concatenate(pieces)
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return np.asarray(self.total(_adjoint, None, w, sum_arrays))
+        return self.total(_adjoint, None, w, sum_arrays)
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        found: Score = self.total(_score, theta, counts, sum_scores)
-        return found
+        return self.total(_score, theta, counts, sum_scores)
 
     @override
     def gram(self, weights: Floats) -> Floats:
-        return np.asarray(self.total(_gram, None, weights, sum_arrays))
+        return self.total(_gram, None, weights, sum_arrays)
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
         total += self.gram(weights)
 
-    def _pieces(self, weights: Floats | Ints) -> list[Any]:
-        """Each partition's weights; a single number where all are equal, as the counts of 1 mostly are."""
+    def _split(self, weights: Floats | Ints) -> list[Any]:
+        """Weights of each partition: one number if all are equal, as counts mostly are."""
         if len(weights) and (weights.strides == (0,) or (weights == weights[0]).all()):
             return [weights[0].item()] * len(self.partitions.sizes)
         bounds = accumulate(self.partitions.sizes, initial=0)
         return [np.asarray(weights[start:stop]) for start, stop in pairwise(bounds)]
 
 
-def spread(weights: Any, channel: Channel) -> Any:
-    """A piece of weights as a vector; a single number takes no more memory than it did."""
+def broadcast_weights(weights: Any, channel: Channel) -> Any:
+    """Weights of a partition as a vector; one number becomes a view without memory."""
     return np.broadcast_to(weights, channel.size)
 
 
@@ -159,12 +169,12 @@ def _forward(channel: Channel, theta: Floats, _: None) -> Floats:
 
 
 def _adjoint(channel: Channel, _: None, w: Any) -> Floats:
-    return channel.adjoint(spread(w, channel))
+    return channel.adjoint(broadcast_weights(w, channel))
 
 
 def _score(channel: Channel, theta: Floats, counts: Any) -> Score:
-    return channel.score(theta, spread(counts, channel))
+    return channel.score(theta, broadcast_weights(counts, channel))
 
 
 def _gram(channel: Channel, _: None, weights: Any) -> Floats:
-    return channel.gram(spread(weights, channel))
+    return channel.gram(broadcast_weights(weights, channel))

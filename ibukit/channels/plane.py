@@ -1,4 +1,4 @@
-"""Planar kernels on a large grid without their matrix: convolutions by Fourier transform, on the reports seen."""
+"""Planar noise on a large grid without its matrix: convolutions by Fourier transforms."""
 
 from __future__ import annotations
 
@@ -19,16 +19,22 @@ from ibukit.channels.fourier.convolution import Convolutions, Job
 from ibukit.channels.fourier.padded_transforms import PaddedGrid
 from ibukit.domain.grid import Grid
 
-DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
+# Entries, 32 MB of doubles, up to which a dense channel is as fast; and it is exact to the last
+# digit.
+MAX_MATRIX_ENTRIES = 2**22
+# Kind of the reports that have a column of their own.
 FAR = -1
-# A circular convolution of vectors a and b errs by a few units of rounding times |a|_2 |b|_2,
-# wherever one looks (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); 8 units were
-# never reached in our tests.
+# A circular convolution of vectors a and b errs by a few units of rounding times |a|_2 |b|_2 in
+# every entry (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); our tests never
+# reached 8 units.
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
-# terms that are added up one by one rather than transform once more, and from how many of the
-# secrets to begin with
-MAX_ADDED_UP, HEAVIEST = 2**28, 2**11
+# Terms that are summed directly at a time, a second of work. Where there are more, only the
+# heaviest secrets are: first so many, then eight times as many.
+MAX_DIRECT_TERMS = 2**28
+FIRST_HEAVIEST = 2**11
+# Reports outside an infinite grid go by bands of so many nats of probability, up to MAX_NATS; those
+# farther out have columns of their own.
 NATS_PER_BAND = 5.0
 MAX_NATS = 30.0
 
@@ -47,12 +53,13 @@ class PlaneChannel(Channel):
     southern or northern border (their kernel is a sum over a half-line of offsets), on a western or
     eastern one, and corners.
 
-    **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is much for a report that is
-    improbable everywhere near the mass. So `forward` takes from it only probabilities that exceed the bound on the
-    error 1e10 times; the others it sums term by term, without cancellation. Relative errors are thus below 1e-10 for
-    every theta >= 0. There are few such reports where it matters: g <= 1 + gap implies
-    p_z >= q_z max_x M_xz / (1 + gap) for every report seen. By the same inequality the weights w = q / p of `adjoint`
-    are at most (1 + gap) / max_x M_xz, so that its error is that of rounding against max g.
+    **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is much for a
+    report that is improbable wherever there is mass. So `forward` takes from it only probabilities
+    that exceed the bound on the error 1e10 times; the others it sums term by term, without
+    cancellation. Relative errors are thus below 1e-10 for every theta >= 0. There are few such
+    reports where it matters: g <= 1 + gap implies p_z >= q_z max_x M_xz / (1 + gap) for every
+    report seen. By the same inequality the weights w = q / p of `adjoint` are at most
+    (1 + gap) / max_x M_xz, so its error is that of rounding against max g.
 
     Parameters
     ----------
@@ -70,8 +77,9 @@ class PlaneChannel(Channel):
     A single row of four cells, and two reports on it:
 
     >>> import numpy as np
-    >>> kernels, cells, nothing = np.array([[[1.0, 0.5, 0.25, 0.125]]]), np.array([[0, 0], [0, 2]]), np.empty((4, 0))
-    >>> channel = PlaneChannel((1, 4), np.ones(4), kernels, np.array([0, 0]), cells, np.ones(2), nothing)
+    >>> kernels, cells = np.array([[[1.0, 0.5, 0.25, 0.125]]]), np.array([[0, 0], [0, 2]])
+    >>> kinds, no_columns = np.array([0, 0]), np.empty((4, 0))
+    >>> channel = PlaneChannel((1, 4), np.ones(4), kernels, kinds, cells, np.ones(2), no_columns)
     >>> channel.rows(np.array([0, 3]))
     array([[1.   , 0.25 ],
            [0.125, 0.5  ]])
@@ -100,35 +108,36 @@ class PlaneChannel(Channel):
         p = self.convolve(theta)
         if theta.min() >= 0:
             mass = theta * self.factor
-            weak = np.flatnonzero(p < self._trusted * np.sqrt((mass * mass).sum()))
+            weak = np.flatnonzero(p < self._min_trusted * np.sqrt((mass * mass).sum()))
             if len(weak):
                 p[weak] = self._improbable(mass, weak)
         return p
 
     def _improbable(self, mass: Floats, weak: Ints) -> Floats:
-        """Probabilities of reports for which a transform of all the mass would not be exact.
+        """Probabilities of the reports `weak`, for which a transform of all mass is not exact.
 
-        Term by term; where that is too much, only for the heaviest secrets, because the error of a
-        transform goes by the norm of the rest.
+        They are summed term by term. If these are too many terms, only the heaviest secrets are
+        summed and the rest is transformed: its error is relative to the norm of the rest. Reports
+        for which that is exact are done; for the others more secrets are summed.
         """
-        p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), HEAVIEST
-        while len(left) * np.count_nonzero(mass) > MAX_ADDED_UP and heaviest < len(mass):
+        p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), FIRST_HEAVIEST
+        while len(left) * np.count_nonzero(mass) > MAX_DIRECT_TERMS and heaviest < len(mass):
             top = np.argpartition(mass, -heaviest)[-heaviest:]
             light, heavy = mass.copy(), np.zeros_like(mass)
             light[top], heavy[top] = 0, mass[top]
             reports = weak[left]
-            total = self._sum(heavy, reports) + self._convolved(light)[reports]
-            exact = total >= self._trusted[reports] * np.sqrt((light * light).sum())
+            total = self._direct_sums(heavy, reports) + self._convolved(light)[reports]
+            exact = total >= self._min_trusted[reports] * np.sqrt((light * light).sum())
             p[left[exact]] = total[exact]
             left, heaviest = left[~exact], 8 * heaviest
         if len(left):
-            p[left] = self._sum(mass, weak[left])
+            p[left] = self._direct_sums(mass, weak[left])
         return p
 
     def convolve(self, theta: Floats) -> Floats:
-        """Theta C with the errors of Fourier transforms.
+        """Probabilities of the reports with the errors of Fourier transforms.
 
-        It is for inner loops whose result is checked by `forward`.
+        For inner loops, whose result `forward` checks. Theta may have any sign.
         """
         p = self._convolved(theta * self.factor)
         if self.columns.size:
@@ -136,22 +145,23 @@ class PlaneChannel(Channel):
         return p
 
     def _convolved(self, mass: Floats) -> Floats:
-        p = self._convolutions.read(mass)
+        p = self._convolutions.forward(mass)
         p *= self.scale
         return p
 
     @override
     def adjoint(self, w: Floats) -> Floats:
         weights = w * self.scale
-        back = self._convolutions.drop(weights)
+        back = self._convolutions.adjoint(weights)
         if w.min() >= 0:
-            # a true lower bound where rounding says zero or less, so that no secret is ruled out by
-            # an error
-            least = (
-                self._least_of_kinds[kind] * weights[self.kinds == kind].sum()
+            # Each entry is at least the smallest entry of its kind times the weights. If rounding
+            # gives less, even zero or a negative number, this bound stands in, so that an error
+            # cannot rule out a secret.
+            bounds = (
+                self._min_entry_of_kinds[kind] * weights[self.kinds == kind].sum()
                 for kind in self._seen_kinds
             )
-            np.maximum(back, math.fsum(least), out=back)
+            np.maximum(back, math.fsum(bounds), out=back)
         back *= self.factor
         if self.columns.size:
             back += self.columns @ w[self.kinds == FAR]
@@ -163,55 +173,61 @@ class PlaneChannel(Channel):
             return super().score(theta, counts)
         p, g = np.empty(self.size), np.empty(self.k)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            self.fit(theta, counts, p, g)
+            self.score_into(theta, counts, p, g)
             least = float(p.min())
         return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, max(least, 0.0))
 
-    def fit(self, theta: Floats, q: Floats | Ints, p: Floats, g: Floats) -> None:
-        r"""Fill p = forward(:math:`\theta`) and g = adjoint(q / p), :math:`\theta \ge 0`."""
-        given, factor, filled = (values.reshape(self.shape) for values in (theta, self.factor, g))
-        mass = np.empty(self.shape)
-        squares: list[float] = []  # added up exactly, whoever comes first
-        least: list[float] = []
+    def score_into(self, theta: Floats, q: Floats | Ints, p: Floats, g: Floats) -> None:
+        r"""Fill p = forward(:math:`\theta`) and g = adjoint(q / p), :math:`\theta \ge 0`.
 
-        def begin(rows: slice) -> Floats:
-            own = np.multiply(given[rows], factor[rows], out=mass[rows])
+        Both in one pass of `Convolutions.forward_adjoint`: half of the time and memory of two.
+        """
+        grid, factor, g_grid = (values.reshape(self.shape) for values in (theta, self.factor, g))
+        mass = np.empty(self.shape)
+        # Threads append in any order; math.fsum is exact, so its result does not depend on it.
+        squares: list[float] = []
+        bounds: list[float] = []
+
+        def mass_of(rows: slice) -> Floats:
+            own = np.multiply(grid[rows], factor[rows], out=mass[rows])
             squares.append(float(np.einsum("xy,xy", own, own)))
             return own
 
-        def weigh(job: Job, seen: Floats) -> Floats:
-            limit = self._trusted_of_kinds[job.kind] * math.sqrt(math.fsum(squares))
-            weak = np.flatnonzero(seen < limit) if seen.min() < limit else ()
-            self._scale(seen, job.reports)
+        def weigh(job: Job, values: Floats) -> Floats:
+            limit = self._min_trusted_of_kinds[job.kind] * math.sqrt(math.fsum(squares))
+            weak = np.flatnonzero(values < limit) if values.min() < limit else ()
+            self._scale(values, job.reports)
             if len(weak):
-                seen[weak] = self._improbable(mass.ravel(), np.arange(self.size)[job.reports][weak])
-            p[job.reports] = seen
-            weights = np.divide(q[job.reports], seen, out=seen)
+                reports = np.arange(self.size)[job.reports][weak]
+                values[weak] = self._improbable(mass.ravel(), reports)
+            p[job.reports] = values
+            weights = np.divide(q[job.reports], values, out=values)
             self._scale(weights, job.reports)
-            least.append(float(self._least_of_kinds[job.kind] * weights.sum()))
+            bounds.append(float(self._min_entry_of_kinds[job.kind] * weights.sum()))
             return weights
 
-        def keep(rows: slice, field: Floats) -> None:
-            np.multiply(np.maximum(field, math.fsum(least)), factor[rows], out=filled[rows])
+        def store(rows: slice, field: Floats) -> None:
+            np.multiply(np.maximum(field, math.fsum(bounds)), factor[rows], out=g_grid[rows])
 
-        self._convolutions.through(begin, weigh, keep)
+        self._convolutions.forward_adjoint(mass_of, weigh, store)
         if self.columns.size:
             far = self.kinds == FAR
             p[far] = theta @ self.columns
             g += self.columns @ (q[far] / p[far])
 
     def _scale(self, values: Floats, reports: Ints | slice) -> None:
-        """In place; to look for the scales of a million reports takes as long as to multiply by them."""
-        if not self._all_alike:
+        """Multiply values of some reports by their scales, in place."""
+        # To look up the scales of a million reports takes as long as to multiply by them.
+        if not self._scales_are_one:
             values *= self.scale[reports]
 
     @cached_property
-    def _all_alike(self) -> bool:
+    def _scales_are_one(self) -> bool:
         return bool((self.scale == 1).all())
 
     @cached_property
-    def _least_of_kinds(self) -> Floats:
-        return np.asarray(self.kernels.min(axis=(1, 2)))
+    def _min_entry_of_kinds(self) -> Floats:
+        return self.kernels.min(axis=(1, 2))
 
     @override
     def rows(self, secrets: Ints) -> Floats:
@@ -227,7 +243,7 @@ class PlaneChannel(Channel):
         )
         if self.columns.size:
             entries[self.kinds == FAR] = self.columns[secret]
-        return np.asarray(entries)
+        return entries
 
     def matrix(self) -> Floats:
         """All entries, shape (k, s)."""
@@ -246,10 +262,11 @@ class PlaneChannel(Channel):
     def adjoint_of_squares(self, w: Floats) -> Floats:
         r"""Diagonal of :math:`M\operatorname{diag}(w)\,M^{\top}`, for :math:`w \ge 0`.
 
-        It is for preconditioners, asked for once a step, and keeps nothing.
+        It is the adjoint of the squared entries. Preconditioners need it once a step, so the
+        spectra of the squares are not kept.
         """
         squares = self._convolutions.with_kernels(self._tables**2)
-        back = squares.drop(w * self.scale**2) * self.factor**2
+        back = squares.adjoint(w * self.scale**2) * self.factor**2
         if self.columns.size:
             back += np.square(self.columns) @ w[self.kinds == FAR]
         return np.maximum(back, 0.0)
@@ -257,15 +274,15 @@ class PlaneChannel(Channel):
     def gram_product(self, w: Floats, x: Floats) -> Floats:
         r""":math:`M\operatorname{diag}(w)\,M^{\top}x`, with the errors of Fourier transforms."""
         weights, back = w * self.scale**2, np.empty(self.shape)
-        given, factor = x.reshape(self.shape), self.factor.reshape(self.shape)
+        grid, factor = x.reshape(self.shape), self.factor.reshape(self.shape)
 
-        def keep(rows: slice, field: Floats) -> None:
+        def store(rows: slice, field: Floats) -> None:
             np.multiply(field, factor[rows], out=back[rows])
 
-        self._convolutions.through(
-            lambda rows: given[rows] * factor[rows],
-            lambda job, seen: seen * weights[job.reports],
-            keep,
+        self._convolutions.forward_adjoint(
+            lambda rows: grid[rows] * factor[rows],
+            lambda job, values: values * weights[job.reports],
+            store,
         )
         if self.columns.size:
             far = self.kinds == FAR
@@ -274,7 +291,7 @@ class PlaneChannel(Channel):
 
     @cached_property
     def gram_single(self) -> gram.Gram:
-        r"""Gram matrix in single precision, without the reports written out.
+        r"""Gram matrix in single precision, without the `FAR` reports.
 
         It is :math:`M\,\operatorname{diag}(w)\,M^{\top}`.
         """
@@ -282,9 +299,8 @@ class PlaneChannel(Channel):
 
     @cached_property
     def _lengths(self) -> tuple[int, int]:
-        """The padded grid: long enough that no offset within the kernels' reach meets another by going round."""
-        # where all reports lie in the middle of a large grid, that would be shorter than the grid
-        # itself
+        """Lengths of the padded grid: no offset within reach wraps around onto another."""
+        # If all reports lie in the middle of a large grid, that would be shorter than the grid.
         return tuple(
             fft.next_fast_len(max(largest + reach + 1, size), real=True)  # type: ignore[return-value]
             for largest, reach, size in zip(
@@ -294,18 +310,18 @@ class PlaneChannel(Channel):
 
     @cached_property
     def _largest_offsets(self) -> tuple[int, int]:
-        near = self.cells[self.kinds != FAR]
-        low, high = near.min(axis=0), near.max(axis=0)
+        cells = self.cells[self.kinds != FAR]
+        low, high = cells.min(axis=0), cells.max(axis=0)
         return tuple(int(max(high[i], self.shape[i] - 1 - low[i])) for i in (0, 1))  # type: ignore[return-value]
 
     @cached_property
     def _reach(self) -> tuple[int, int]:
-        """The largest offsets at which some kernel is not below the rounding of its sums."""
-        seen = self.kernels > math.exp(-offset_masses.MAX_NATS_AWAY) * self.kernels.max(
+        """Largest offsets at which some kernel exceeds the rounding of its sums."""
+        matters = self.kernels > math.exp(-offset_masses.MAX_NATS_AWAY) * self.kernels.max(
             axis=(1, 2), keepdims=True
         )
         return tuple(
-            min(int(np.flatnonzero(seen.any(axis=(0, 2 - i)))[-1]), self._largest_offsets[i])  # type: ignore[return-value]
+            min(int(np.flatnonzero(matters.any(axis=(0, 2 - i)))[-1]), self._largest_offsets[i])  # type: ignore[return-value]
             for i in (0, 1)
         )
 
@@ -317,7 +333,7 @@ class PlaneChannel(Channel):
 
     @property
     def _tables(self) -> Floats:
-        """The kernels as far as they reach."""
+        """Kernels up to their reach."""
         rows, cols = (reach + 1 for reach in self._reach)
         return self.kernels[:, :rows, :cols]
 
@@ -326,37 +342,44 @@ class PlaneChannel(Channel):
         return [kind for kind in range(len(self.kernels)) if (self.kinds == kind).any()]
 
     @cached_property
-    def _trusted_of_kinds(self) -> Floats:
-        """From where on a convolution of mass of norm 1 is within the relative error, for each kind, but for scale."""
+    def _min_trusted_of_kinds(self) -> Floats:
+        """Smallest convolution of mass of norm 1 that is within RELATIVE_ERROR, for each kind.
+
+        The bound on the absolute error is CONVOLUTION_ERROR times both norms. Scales are left out.
+        """
         squares = self.kernels**2 * offset_masses.multiplicity(self.kernels.shape[1:])
-        return np.asarray(np.sqrt(squares.sum(axis=(1, 2))) * (CONVOLUTION_ERROR / RELATIVE_ERROR))
+        return np.sqrt(squares.sum(axis=(1, 2))) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
 
     @cached_property
-    def _trusted(self) -> Floats:
-        """The same for each report."""
-        return np.where(self.kinds == FAR, 0, self._trusted_of_kinds[self.kinds] * self.scale)
+    def _min_trusted(self) -> Floats:
+        """Smallest convolution that is within RELATIVE_ERROR, for each report."""
+        return np.where(self.kinds == FAR, 0, self._min_trusted_of_kinds[self.kinds] * self.scale)
 
-    def _sum(self, mass: Floats, reports: Ints) -> Floats:
-        held = np.flatnonzero(mass)
-        secrets = np.column_stack(np.divmod(held, self.shape[1]))
+    def _direct_sums(self, mass: Floats, reports: Ints) -> Floats:
+        """Probabilities of some reports, summed term by term over the secrets that have mass."""
+        nonzero = np.flatnonzero(mass)
+        secrets = np.column_stack(np.divmod(nonzero, self.shape[1]))
         kinds, cells = self.kinds[reports], self.cells[reports]
         return (
-            _plane_kernels.forward(mass[held], secrets, self.kernels, kinds, cells)
+            _plane_kernels.forward(mass[nonzero], secrets, self.kernels, kinds, cells)
             * self.scale[reports]
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # spectra are computed again where they are needed
+        # Spectra are left out of a pickle and computed again when needed.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def worthwhile(k: int, n_reports: int) -> bool:
-    """Whether a PlaneChannel beats a dense one; with few secrets a dense one may have many reports."""
-    return k * n_reports > (DENSE_ENTRIES if k > 1024 else 8 * DENSE_ENTRIES)
+def is_fourier_faster(k: int, n_reports: int) -> bool:
+    """Whether a PlaneChannel is faster than a dense one.
+
+    With few secrets the interior point on a dense matrix is fast, even if the reports are many.
+    """
+    return k * n_reports > (MAX_MATRIX_ENTRIES if k > 1024 else 8 * MAX_MATRIX_ENTRIES)
 
 
 def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
-    """Noise with the masses of a quarter-plane table, remapped to the nearest cell of the grid."""
+    """Channel of noise with the masses of a quarter-plane table, remapped to the nearest cell."""
     cells = _positions(grid, reports)
     kernels, kinds = (
         offset_masses.remapped_kernels(grid, table),
@@ -366,7 +389,7 @@ def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
 
 
 def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
-    """exp(-eps d) / sum over the grid of exp(-eps d)."""
+    """Channel with entries exp(-eps d(x, z)) / sum_z exp(-eps d(x, z)), the sum over the grid."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
     cells = _positions(grid, reports)
@@ -376,7 +399,7 @@ def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
 
 
 def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
-    """Entries exp(-eps d(x, z)) scale_z."""
+    """Channel with entries exp(-eps d(x, z)) scale_z."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     cells = _positions(grid, reports)
     return _make(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
@@ -385,24 +408,25 @@ def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> P
 def infinite(
     grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats
 ) -> tuple[PlaneChannel, Ints]:
-    """Entries largest exp(-eps d) for cells of the infinite grid, `beyond` away from the grid; and which are FAR.
+    """Channel with entries largest exp(-eps d) for cells of the infinite grid; and the FAR reports.
 
-    The cells outside go by bands of 5 nats, each with the kernel restricted to the distances that
-    occur there and scaled to largest entry 1, so that the improbable are as accurate as the others.
-    The farthest are left out (their columns are to be filled in by the caller), so that the window
-    need not stretch to them.
+    `beyond` is the distance of each cell from the grid. Cells outside go by bands of 5 nats. Each
+    band has the kernel restricted to the distances that occur there and scaled to largest entry 1,
+    so that improbable reports are as accurate as the others. The farthest cells are FAR, so that
+    the padded grid need not stretch to them: the caller fills in their columns.
     """
     nats = epsilon * beyond
     kinds = np.minimum(nats // NATS_PER_BAND, MAX_NATS).astype(np.int64)
-    farthest = np.argsort(-nats, kind="stable")[: DENSE_ENTRIES // len(grid)]
+    farthest = np.argsort(-nats, kind="stable")[: MAX_MATRIX_ENTRIES // len(grid)]
     kinds[farthest[nats[farthest] > 0]] = FAR
     kinds[nats > MAX_NATS] = FAR
-    near = cells[kinds != FAR]
+    banded = cells[kinds != FAR]
     offsets = [
-        int(max(near[:, i].max(initial=0), size - 1 - near[:, i].min(initial=0)))
+        int(max(banded[:, i].max(initial=0), size - 1 - banded[:, i].min(initial=0)))
         for i, size in enumerate((grid.n_rows, grid.n_cols))
     ]
     lengths = epsilon * _distances(grid.cell_shape, *offsets)
+    # A cell is no nearer than its band begins, up to the rounding of distances.
     starts = NATS_PER_BAND * np.arange(kinds.max(initial=0) + 1)
     kernels = np.array(
         [np.where(lengths > start - 1e-9, np.exp(start - lengths), 0) for start in starts]
@@ -413,7 +437,7 @@ def infinite(
 
 
 def _positions(grid: Grid, codes: Ints) -> Ints:
-    """Rows and columns of cells, counted from the south-west one whatever the grid calls it."""
+    """Rows and columns of cells, counted from the south-west one."""
     return np.column_stack(np.divmod(codes, grid.n_cols))
 
 
@@ -434,11 +458,12 @@ def _make(
 
 def _distances(cell_shape: tuple[float, float], rows: int, cols: int) -> Floats:
     height, width = cell_shape
-    return np.asarray(np.hypot(np.arange(rows + 1)[:, None] * height, np.arange(cols + 1) * width))
+    return np.hypot(np.arange(rows + 1)[:, None] * height, np.arange(cols + 1) * width)
 
 
 def _sums_over_offsets(table: Floats) -> Floats:
-    """Sum of table[|x - z|] over the positions z of an axis, for each x: no term is subtracted."""
-    to_one_side = np.cumsum(table, axis=0)
-    to_the_other = np.cumsum(np.concatenate([np.zeros((1, table.shape[1])), table[1:]]), axis=0)
-    return np.asarray(to_one_side + to_the_other[::-1])
+    """Sum of table[|x - z|] over the positions z of an axis, for each x."""
+    # Sums to the left and right, z = x only once: no term is subtracted, so nothing cancels.
+    left = np.cumsum(table, axis=0)
+    right = np.cumsum(np.concatenate([np.zeros((1, table.shape[1])), table[1:]]), axis=0)
+    return left + right[::-1]

@@ -1,4 +1,4 @@
-"""k-ary randomised response: the same for every report, and more for the secret itself."""
+"""k-ary randomised response: one probability for the secret itself, another for all others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class ResponseChannel(Channel):
     Examples
     --------
     >>> import numpy as np
-    >>> ResponseChannel(3, np.array([0, 2]), diagonal=0.6, off=0.2).forward(np.array([0.5, 0.5, 0.0]))
+    >>> channel = ResponseChannel(3, np.array([0, 2]), diagonal=0.6, off=0.2)
+    >>> channel.forward(np.array([0.5, 0.5, 0.0]))
     array([0.4, 0.2])
     """
 
@@ -53,12 +54,13 @@ class ResponseChannel(Channel):
     @override
     def forward(self, theta: Floats) -> Floats:
         own = theta if self._all_in_order else theta[self.reports]
-        return np.asarray(self.off * theta.sum() + (self.diagonal - self.off) * own)
+        return self.off * theta.sum() + (self.diagonal - self.off) * own
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        if self._all_in_order:  # no need to gather and scatter, which take longer than the sums
-            return np.asarray((self.diagonal - self.off) * w + self.off * w.sum())
+        # Gathering and scattering would take longer than the sums.
+        if self._all_in_order:
+            return (self.diagonal - self.off) * w + self.off * w.sum()
         back = np.full(self.k, self.off * w.sum())
         back[self.reports] += (self.diagonal - self.off) * w
         return back
@@ -74,11 +76,12 @@ class ResponseChannel(Channel):
 
     @override
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
-        nothing, total, extra = np.empty(0), float(theta.sum()), self.diagonal - self.off
-        log_likelihood, least, most = score_responses(
-            theta, nothing, total, self.reports, counts, self.off, extra
+        # With an empty g the kernel keeps the largest entry alone.
+        no_g, total, extra = np.empty(0), float(theta.sum()), self.diagonal - self.off
+        log_likelihood, least, largest = score_responses(
+            theta, no_g, total, self.reports, counts, self.off, extra
         )
-        return log_likelihood if least > 0 else -math.inf, gap_between(least, most / n)
+        return log_likelihood if least > 0 else -math.inf, gap_between(least, largest / n)
 
     @override
     def rows(self, secrets: Ints) -> Floats:
@@ -86,10 +89,9 @@ class ResponseChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        r"""A constant, and more in the rows and columns of the reports.
-
-        It is off^2 :math:`\sum w` everywhere, and most where a row and a column of a report meet.
-        """
+        # M = off + contrast E with E_xz = 1 if report z names secret x. So M diag(w) M^T is
+        # off^2 sum(w) everywhere, off contrast (v_x + v_y) more with v = E w, and contrast^2 v_x
+        # more on the diagonal.
         contrast = self.diagonal - self.off
         own = np.zeros(self.k)
         own[self.reports] = contrast * weights

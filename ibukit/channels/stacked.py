@@ -1,4 +1,4 @@
-"""Several channels over the same secrets, one after the other."""
+"""Several channels over the same secrets, their reports one after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibukit.channels.base import Channel, Score, sum_scores
 
 @dataclass(frozen=True, eq=False)
 class StackedChannel(Channel):
-    """Channels over the same secrets, or none, their reports one after the other.
+    """Channels over the same secrets, their reports one after the other; there may be none.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ class StackedChannel(Channel):
     --------
     >>> import numpy as np
     >>> from ibukit.channels import DenseChannel, ResponseChannel
-    >>> response, dense = ResponseChannel(2, np.arange(2), 0.7, 0.3), DenseChannel(np.array([[0.9], [0.3]]))
+    >>> response = ResponseChannel(2, np.arange(2), 0.7, 0.3)
+    >>> dense = DenseChannel(np.array([[0.9], [0.3]]))
     >>> StackedChannel((response, dense), k=2, starts=(2,)).forward(np.array([0.5, 0.5]))
     array([0.5, 0.5, 0.6])
     """
@@ -51,13 +52,13 @@ class StackedChannel(Channel):
     @override
     def adjoint(self, w: Floats) -> Floats:
         total = np.zeros(self.k)
-        for channel, own in self._with(w):
+        for channel, own in self._with_slices(w):
             total += channel.adjoint(own)
         return total
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_scores(channel.score(theta, own) for channel, own in self._with(counts))
+        return sum_scores(channel.score(theta, own) for channel, own in self._with_slices(counts))
 
     @override
     def rows(self, secrets: Ints) -> Floats:
@@ -66,12 +67,12 @@ class StackedChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        for channel, own in self._with(weights):
+        for channel, own in self._with_slices(weights):
             channel.add_gram(total, own)
 
-    def _with(self, vector: Floats | Ints) -> Iterator[tuple[Channel, Any]]:
-        """Each channel with its stretch of a vector over all reports."""
-        # np.split makes one piece of nothing, too
+    def _with_slices(self, vector: Floats | Ints) -> Iterator[tuple[Channel, Any]]:
+        """Each channel with its slice of a vector over all reports."""
+        # np.split returns one empty slice, not none, if there are no channels.
         return zip(
             self.channels, np.split(vector, self.starts) if self.channels else [], strict=True
         )

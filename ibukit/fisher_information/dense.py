@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 from ibukit._ground.arguments import Floats, Ints, readable
 from ibukit._ground.limits import max_factorised_order
 from ibukit.channels import Channel
-from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
+from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally, TallyPart
 
@@ -178,7 +178,10 @@ def _lower_of_partition(
 ) -> Floats:
     """Lower triangle of one partition, computed where its reports are; k x k numbers go back."""
     total = np.zeros((channel.k, channel.k), order="F")
-    size, counts = max(1, PARTITION_ENTRIES_AT_ONCE // channel.k), spread(weights, channel)
+    size, counts = (
+        max(1, PARTITION_ENTRIES_AT_ONCE // channel.k),
+        broadcast_weights(weights, channel),
+    )
     for start in range(0, channel.size, size):
         stretch = slice(start, min(start + size, channel.size))
         total = _add_reports(total, channel.take(stretch), counts[stretch], *shared)

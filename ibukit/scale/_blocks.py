@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.dask_tasks import LINALG_LOCK
 from ibukit._ground.threads import one_thread
-from ibukit.channels.partitioned import Piece
+from ibukit.channels.partitioned import PartitionFunction
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport
 from ibukit.mechanisms.base import Mechanism
 from ibukit.tally.tally import Tally, make_tally_part, pool
@@ -142,7 +142,7 @@ def pool_blocks(tallies: list[Tally | None]) -> Tally | None:
 
 
 def evaluate(
-    rows: NDArray[Any], weights: Any, mechanism: Mechanism, function: Piece, shared: Any
+    rows: NDArray[Any], weights: Any, mechanism: Mechanism, function: PartitionFunction, shared: Any
 ) -> Any:
     """Return function(channel, shared, weights) with the channel of these rows."""
     # One thread at a time and one BLAS thread, so that the bits are the same on every machine.

@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from ibukit._ground.typing import override
-from ibukit.channels.partitioned import Fold, Partitions, Piece, folded
+from ibukit.channels.partitioned import Fold, PartitionFunction, Partitions, tree_fold
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._blocks import Block, checked_rows, evaluate, pool_blocks, summary, tally_of_block
 from ibukit.tally.tally import Tally
@@ -30,14 +30,18 @@ class BlockPartitions(Partitions):
         return self.mechanism.k
 
     @override
-    def each(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Any]:
+    def each(self, function: PartitionFunction, shared: Any, weights: Sequence[Any]) -> list[Any]:
         return list(self._results(function, shared, weights))
 
     @override
-    def total(self, function: Piece, shared: Any, weights: Sequence[Any], fold: Fold) -> Any:
-        return folded(self._results(function, shared, weights), fold)
+    def total(
+        self, function: PartitionFunction, shared: Any, weights: Sequence[Any], fold: Fold
+    ) -> Any:
+        return tree_fold(self._results(function, shared, weights), fold)
 
-    def _results(self, function: Piece, shared: Any, weights: Sequence[Any]) -> Iterator[Any]:
+    def _results(
+        self, function: PartitionFunction, shared: Any, weights: Sequence[Any]
+    ) -> Iterator[Any]:
         for block, some in zip(
             with_progress(self.blocks, "pass over the rows"), weights, strict=True
         ):
@@ -56,7 +60,7 @@ def with_progress(blocks: Sequence[Block], what: str) -> Iterator[Block]:
 
 def count_locally(mechanism: Mechanism, blocks: Sequence[Block], packed: bool) -> Tally | None:
     """Return the tally of all blocks, or None if they are empty."""
-    found: Tally | None = folded(
+    found: Tally | None = tree_fold(
         (
             tally_of_block(mechanism, block.read(), packed)
             for block in with_progress(blocks, "count the reports")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ibukit._ground.typing import override
-from ibukit.channels.partitioned import FOLDED_AT_ONCE, Fold, Partitions, Piece
+from ibukit.channels.partitioned import FOLD_ARITY, Fold, PartitionFunction, Partitions
 from ibukit.errors import DataChanged
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._blocks import (
@@ -44,17 +44,21 @@ class WorkerPartitions(Partitions):
     sizes: tuple[int, ...]
 
     @override
-    def each(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Any]:
+    def each(self, function: PartitionFunction, shared: Any, weights: Sequence[Any]) -> list[Any]:
         found: list[Any] = self.client.gather(self._results(function, shared, weights))
         return found
 
     @override
-    def total(self, function: Piece, shared: Any, weights: Sequence[Any], fold: Fold) -> Any:
+    def total(
+        self, function: PartitionFunction, shared: Any, weights: Sequence[Any], fold: Fold
+    ) -> Any:
         return fold_on_workers(
             self.client, self._results(function, shared, weights), fold, "pass over the rows"
         )
 
-    def _results(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Future]:
+    def _results(
+        self, function: PartitionFunction, shared: Any, weights: Sequence[Any]
+    ) -> list[Future]:
         sent = self.client.submit(_identity, shared, pure=False)
         found: list[Future] = self.client.map(
             evaluate,
@@ -75,12 +79,10 @@ class WorkerPartitions(Partitions):
 
 
 def fold_on_workers(client: Client, leaves: list[Future], fold: Fold, what: str) -> Any:
-    """Fold results in the tree of `folded`, one layer after the other, on the workers."""
+    """Fold results in the tree of `tree_fold`, one layer after the other, on the workers."""
     layer = leaves
     while len(layer) > 1:
-        groups = [
-            layer[start : start + FOLDED_AT_ONCE] for start in range(0, len(layer), FOLDED_AT_ONCE)
-        ]
+        groups = [layer[start : start + FOLD_ARITY] for start in range(0, len(layer), FOLD_ARITY)]
         layer = [client.submit(_folded, fold, group, pure=False) for group in groups]
     wait_with_progress(leaves, what)
     return layer[0].result()

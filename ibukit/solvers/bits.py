@@ -25,7 +25,7 @@ from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.base import slices_of
-from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
+from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
 from ibukit.solvers.dense.product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
@@ -133,7 +133,7 @@ class BitReports(Reports):
 
         g = np.zeros(self.channel.k)
         stretches = slices_of(len(self.counts), self.channel.min_rows_per_slice)
-        for share in in_order(of, stretches, self.channel.worth_sharing):
+        for share in in_order(of, stretches, self.channel.is_worth_threads):
             g += share
         return g
 
@@ -174,7 +174,7 @@ class BitReports(Reports):
                 weight += of_all
         else:
             for pairs, largest, of_ones, of_all in in_order(
-                multiplied, starts, self.channel.worth_sharing
+                multiplied, starts, self.channel.is_worth_threads
             ):
                 both += largest * pairs
                 own += of_ones
@@ -230,7 +230,7 @@ class PartitionedReports(Reports):
 
 
 def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
-    return many(channel, spread(weights, channel)).hessian(theta, thinned)
+    return many(channel, broadcast_weights(weights, channel)).hessian(theta, thinned)
 
 
 def many(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports:

@@ -170,7 +170,7 @@ def _on_plane(
     """The steps on a plane, whose Fourier transforms go there and back at once."""
     for step in range(n):
         theta *= g
-        channel.fit(theta, q, p, g)
+        channel.score_into(theta, q, p, g)
         if g.max() <= enough:
             return step + 1
     return n

@@ -16,7 +16,7 @@ from ibukit.channels import (
     LineChannel,
     ResponseChannel,
 )
-from ibukit.channels.hadamard import MIN_REPORTS
+from ibukit.channels.hadamard import MIN_REPORTS_FOR_TRANSFORM
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -189,7 +189,7 @@ def _pooled_suits(problem: Problem) -> bool:
 def _is_large_sketch(channel: Channel) -> bool:
     if not isinstance(channel, HadamardChannel) or channel.k * channel.size < MIN_ENTRIES_OF_SKETCH:
         return False
-    return channel.size >= MIN_REPORTS * len(channel.places)
+    return channel.size >= MIN_REPORTS_FOR_TRANSFORM * len(channel.places)
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:

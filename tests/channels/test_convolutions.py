@@ -15,7 +15,7 @@ from ibukit.channels.fourier import padded_transforms
 from ibukit.channels.fourier.convolution import Convolutions
 from ibukit.channels.fourier.few_cells import FewCells
 from ibukit.channels.fourier.few_lines import FewColumns, FewRows
-from ibukit.channels.fourier.padded_transforms import PaddedGrid, cut
+from ibukit.channels.fourier.padded_transforms import PaddedGrid, even_slices
 from ibukit.channels.fourier.scattered_cells import ScatteredCells
 
 OUTSIDE = 3  # reports lie up to so many lines beyond the field
@@ -60,8 +60,8 @@ def cutting(cut):
     """Whether fields are cut into many blocks and strips, as large ones are."""
     with pytest.MonkeyPatch.context() as patch:
         if cut:
-            patch.setattr(padded_transforms, "WORTH_CUTTING", 0)
-            patch.setattr(padded_transforms, "MAX_IN_A_CUT", 150)
+            patch.setattr(padded_transforms, "MIN_ENTRIES_TO_SLICE", 0)
+            patch.setattr(padded_transforms, "MAX_SLICE_ENTRIES", 150)
         yield
 
 
@@ -86,7 +86,7 @@ def test_values_are_sums_over_what_a_kernel_reaches(cut, precision, shape, reach
     assert {type(piece) for piece in found.pieces} >= {ScatteredCells, FewCells}
     field, weights = (rng.normal(size=size).astype(precision) for size in matrix.shape)
     with cutting(cut):
-        values, back = found.read(field), found.drop(weights)
+        values, back = found.forward(field), found.adjoint(weights)
     assert values.dtype == back.dtype == precision
     near = {"rtol": 0, "atol": 2e3 * np.finfo(precision).eps}
     np.testing.assert_allclose(values, field @ matrix, **near)
@@ -108,7 +108,7 @@ def test_there_and_back_is_both(cut, shape, seed):
         return values * weights[job.reports]
 
     with cutting(cut):
-        found.through(given_rows.__getitem__, weigh, back.__setitem__)
+        found.forward_adjoint(given_rows.__getitem__, weigh, back.__setitem__)
     np.testing.assert_allclose(seen, field @ matrix, atol=1e-12)
     np.testing.assert_allclose(back.ravel(), matrix @ (weights * (field @ matrix)), atol=1e-11)
 
@@ -117,9 +117,9 @@ def test_other_kernels_for_the_same_reports(rng):
     shape, field, tables = (17, 21), rng.random(357), rng.random((4, 7, 5))
     found, _ = problem(shape, (6, 4), np.random.default_rng(8))
     replaced = found.with_kernels(tables)
-    assert np.abs(replaced.read(field) - found.read(field)).max() > 0.1
+    assert np.abs(replaced.forward(field) - found.forward(field)).max() > 0.1
     fresh = Convolutions.of(found.padded, tables, *drawn(shape, np.random.default_rng(8)))
-    np.testing.assert_allclose(replaced.read(field), fresh.read(field), rtol=1e-12)
+    np.testing.assert_allclose(replaced.forward(field), fresh.forward(field), rtol=1e-12)
 
 
 @either
@@ -140,8 +140,8 @@ def test_a_single_kind(kind, cut, rng):
     )
     field, weights = rng.random(252), rng.random(len(cells))
     with cutting(cut):
-        np.testing.assert_allclose(found.read(field), field @ matrix, atol=1e-12)
-        np.testing.assert_allclose(found.drop(weights), matrix @ weights, atol=1e-12)
+        np.testing.assert_allclose(found.forward(field), field @ matrix, atol=1e-12)
+        np.testing.assert_allclose(found.adjoint(weights), matrix @ weights, atol=1e-12)
 
 
 @pytest.mark.parametrize("threads", [2, 3])
@@ -152,16 +152,16 @@ def test_the_same_bits_whoever_works(threads):
             field, weights = (
                 np.random.default_rng(seed).normal(size=size) for size in matrix.shape
             )
-            one = found.read(field), found.drop(weights)
+            one = found.forward(field), found.adjoint(weights)
             with fft.set_workers(threads):
-                shared = found.read(field), found.drop(weights)
+                shared = found.forward(field), found.adjoint(weights)
         assert len(found.padded.strips) > 1
         assert all(np.array_equal(a, b) for a, b in zip(one, shared, strict=True))
 
 
 def test_two_strips_are_worth_a_companion(monkeypatch):
     """Each block waits for the other: in one thread it would be for ever."""
-    monkeypatch.setattr(padded_transforms, "WORTH_CUTTING", 0)
+    monkeypatch.setattr(padded_transforms, "MIN_ENTRIES_TO_SLICE", 0)
     found, matrix = problem((22, 23), (9, 5), np.random.default_rng(0))
     assert len(found.padded.strips) == len(found.padded.blocks) == 2
     field, both = np.random.default_rng(1).random((22, 23)), threading.Barrier(2)
@@ -172,18 +172,18 @@ def test_two_strips_are_worth_a_companion(monkeypatch):
         return field[rows]
 
     with fft.set_workers(2):
-        found.through(source, lambda job, values: values, back.__setitem__)
+        found.forward_adjoint(source, lambda job, values: values, back.__setitem__)
     np.testing.assert_allclose(back.ravel(), matrix @ (field.ravel() @ matrix), rtol=1e-12)
 
 
 @given(st.integers(1, 40) | st.integers(1, 5000), st.integers(1, 10**8), st.sampled_from([1, 8]))
 def test_what_is_cut_is_all_of_it(length, entries, together):
-    slices = cut(length, entries, together)
+    slices = even_slices(length, entries, together)
     assert [slices[0].start, *(s.stop for s in slices)] == [*(s.start for s in slices), length]
     assert all(s.start % together == 0 and s.start < s.stop for s in slices)
     assert (
         (len(slices) == 1)
-        if entries < padded_transforms.WORTH_CUTTING or length <= together
+        if entries < padded_transforms.MIN_ENTRIES_TO_SLICE or length <= together
         else len(slices) > 1
     )
 
@@ -218,7 +218,7 @@ def test_a_fit_is_forward_and_adjoint(kind, cut, rng, monkeypatch):
     )
     q, p, g = rng.random(channel.size), np.full(channel.size, np.nan), np.full(channel.k, np.nan)
     with cutting(cut):
-        channel.fit(theta, q, p, g)
+        channel.score_into(theta, q, p, g)
         assert sum(asked) > 10, "for some reports a transform will not do"
         np.testing.assert_allclose(p, channel.forward(theta), rtol=1e-9)
     matrix = channel.matrix()

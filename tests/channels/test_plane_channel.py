@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 import ibukit as ik
 from ibukit.channels import DenseChannel, offset_masses, plane
-from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel
+from ibukit.channels.plane import MAX_MATRIX_ENTRIES, PlaneChannel
 from oracles import naive
 
 SHAPES = [(1, 1), (1, 9), (7, 1), (2, 2), (2, 6), (3, 3), (5, 8), (12, 31), (24, 24)]
@@ -110,7 +110,7 @@ def spiky(k, rng):
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypatch):
     # the four columns that a large grid would give to the farthest reports, here for a small one
-    monkeypatch.setattr(plane, "DENSE_ENTRIES", 4 * np.prod(shape))
+    monkeypatch.setattr(plane, "MAX_MATRIX_ENTRIES", 4 * np.prod(shape))
     rng = np.random.default_rng(sum(shape))
     for size in SIZES:
         grid = ik.Grid(*shape, cell_size=size)
@@ -154,7 +154,9 @@ def test_the_terms_are_summed_only_where_a_transform_could_be_wrong(monkeypatch)
     uniform = np.full(225, 1 / 225)
     summed = []
     monkeypatch.setattr(
-        PlaneChannel, "_sum", lambda self, mass, weak: summed.append(len(weak)) or dense[0][weak]
+        PlaneChannel,
+        "_direct_sums",
+        lambda self, mass, weak: summed.append(len(weak)) or dense[0][weak],
     )
     channel.forward(uniform)
     assert not summed
@@ -256,7 +258,7 @@ def test_large_grids_use_convolutions_and_small_ones_do_not():
         np.testing.assert_allclose(mechanism.forward(theta), theta @ mechanism.matrix(), rtol=1e-10)
         np.testing.assert_allclose(mechanism.adjoint(theta), mechanism.matrix() @ theta, rtol=1e-10)
     window = np.indices((70, 70)).reshape(2, -1).T - 12
-    assert len(window) * len(LARGE) > DENSE_ENTRIES
+    assert len(window) * len(LARGE) > MAX_MATRIX_ENTRIES
     assert isinstance(ik.PlanarGeometric(LARGE, 0.4).channel(window), PlaneChannel)
     assert isinstance(ik.PlanarGeometric(ik.Grid(20, 14), 0.4).channel(window), DenseChannel)
     assert isinstance(ik.PlanarGeometric(LARGE, 0.4).channel(window * 1000 + 500_000), DenseChannel)
@@ -269,7 +271,7 @@ def test_reports_far_out_on_the_infinite_grid_keep_their_columns():
     tally = mechanism.tally(reports)
     channel = tally.operator
     assert isinstance(channel, PlaneChannel)
-    assert channel.columns.shape == (LARGE.n_rows * LARGE.n_cols, DENSE_ENTRIES // len(LARGE))
+    assert channel.columns.shape == (LARGE.n_rows * LARGE.n_cols, MAX_MATRIX_ENTRIES // len(LARGE))
     assert (tally.log_scale < 0).sum() == 3
     dense = mechanism._columns(tally.parts[0].reports)
     np.testing.assert_allclose(channel.matrix(), dense, rtol=1e-11)

@@ -42,9 +42,9 @@ def tally_of(name):
 @pytest.fixture
 def without_matrices(monkeypatch):
     """A small plane's reports go by convolutions."""
-    monkeypatch.setattr(_grid_mechanism, "worthwhile", lambda k, n_reports: True)
-    monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 0)
-    monkeypatch.setattr(planar_geometric, "worthwhile", lambda k, n_reports: True)
+    monkeypatch.setattr(_grid_mechanism, "is_fourier_faster", lambda k, n_reports: True)
+    monkeypatch.setattr(_grid_mechanism, "MAX_MATRIX_ENTRIES", 0)
+    monkeypatch.setattr(planar_geometric, "is_fourier_faster", lambda k, n_reports: True)
 
 
 @pytest.fixture

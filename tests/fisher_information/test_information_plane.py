@@ -21,8 +21,8 @@ from ibukit.mechanisms.spatial import _grid_mechanism
 @pytest.fixture
 def without_matrices(monkeypatch):
     """A small plane as a large one."""
-    monkeypatch.setattr(_grid_mechanism, "worthwhile", lambda k, n_reports: True)
-    monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr(_grid_mechanism, "is_fourier_faster", lambda k, n_reports: True)
+    monkeypatch.setattr(_grid_mechanism, "MAX_MATRIX_ENTRIES", 0)
 
 
 MECHANISMS = {

@@ -283,7 +283,7 @@ def test_a_grid_of_more_entries_than_a_matrix_may_have_keeps_its_law(monkeypatch
     """By rows for many users of a cell, one by one for few, in blocks;
     false alarms 1e-9 a comparison.
     """
-    monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 9 * 9)
+    monkeypatch.setattr(_grid_mechanism, "MAX_MATRIX_ENTRIES", 9 * 9)
     monkeypatch.setattr(_grid_mechanism, "USERS_PER_ROW", 1)  # up to 12 users of a cell are few
     monkeypatch.setattr(_grid_mechanism, "USERS_AT_ONCE", 5)
     assert not ik.TruncatedPlanarGeometric(ik.Grid(3, 3), 1.0)._is_large_grid

@@ -13,7 +13,7 @@ import pytest
 import ibukit as ik
 from ibukit import scale
 from ibukit.channels.base import Channel
-from ibukit.channels.partitioned import FOLDED_AT_ONCE, PartitionedChannel, folded, sum_arrays
+from ibukit.channels.partitioned import FOLD_ARITY, PartitionedChannel, tree_fold, sum_arrays
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport, TooLarge
 from ibukit.fisher_information import dense
 from ibukit.scale import _blocks, _files
@@ -46,8 +46,8 @@ def tree(leaves):
     """The tree by its definition: sixteen neighbours make one, level by level."""
     while len(leaves) > 1:
         leaves = [
-            "(" + "".join(leaves[i : i + FOLDED_AT_ONCE]) + ")"
-            for i in range(0, len(leaves), FOLDED_AT_ONCE)
+            "(" + "".join(leaves[i : i + FOLD_ARITY]) + ")"
+            for i in range(0, len(leaves), FOLD_ARITY)
         ]
     return leaves[0]
 
@@ -55,13 +55,15 @@ def tree(leaves):
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 32, 255, 256, 257, 272, 4097])
 def test_results_are_folded_by_one_tree(n):
     leaves = [f"{i}," for i in range(n)]
-    assert folded(iter(leaves), lambda some: "(" + "".join(some) + ")") == tree(leaves)
+    assert tree_fold(iter(leaves), lambda some: "(" + "".join(some) + ")") == tree(leaves)
 
 
 def test_another_order_of_adding_has_other_bits():
     numbers = list(np.random.default_rng(1).random((300, 5)))
-    assert folded(numbers, sum_arrays).tobytes() != folded(numbers[::-1], sum_arrays).tobytes()
-    np.testing.assert_allclose(folded(numbers, sum_arrays), np.sum(numbers, axis=0), rtol=1e-13)
+    assert (
+        tree_fold(numbers, sum_arrays).tobytes() != tree_fold(numbers[::-1], sum_arrays).tobytes()
+    )
+    np.testing.assert_allclose(tree_fold(numbers, sum_arrays), np.sum(numbers, axis=0), rtol=1e-13)
 
 
 @pytest.mark.parametrize("mechanism", [RAPPOR, OUE, SUBSETS], ids=lambda m: type(m).__name__)
@@ -188,7 +190,7 @@ def test_what_needs_the_reports_says_so(tmp_path, monkeypatch):
     tally = scale.tally(saved(tmp_path / "rows.npy", ROWS), RAPPOR)
     with pytest.raises(TooLarge, match="3000 reports of this tally are not in memory"):
         ik.inv(tally)
-    monkeypatch.setattr("ibukit.channels.partitioned.MAX_GATHERED", 100)
+    monkeypatch.setattr("ibukit.channels.partitioned.MAX_GATHERED_REPORTS", 100)
     with pytest.raises(TooLarge, match="3000 reports in partitions are too many"):
         tally.forward(ik.uniform(K))
     assert ik.mle(tally).gap <= 1e-9, "what sums over the reports has no limit"

@@ -143,10 +143,10 @@ def test_improbable_reports_are_exact_without_adding_up_all_terms(scaled, monkey
     theta[:40] = rng.random(40)
     theta[1200:1230] = 1e-8
     exact, added = theta @ channel.matrix(), []
-    one_by_one = plane.PlaneChannel._sum
+    one_by_one = plane.PlaneChannel._direct_sums
     monkeypatch.setattr(
         plane.PlaneChannel,
-        "_sum",
+        "_direct_sums",
         lambda self, m, z: added.append((m > 0).sum() * len(z)) or one_by_one(self, m, z),
     )
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)
@@ -154,8 +154,8 @@ def test_improbable_reports_are_exact_without_adding_up_all_terms(scaled, monkey
     assert (
         np.abs(channel.convolve(theta) / exact - 1).max() > 1e-6
     )  # a transform alone would not do
-    monkeypatch.setattr(plane, "MAX_ADDED_UP", 1000)
-    monkeypatch.setattr(plane, "HEAVIEST", 64)
+    monkeypatch.setattr(plane, "MAX_DIRECT_TERMS", 1000)
+    monkeypatch.setattr(plane, "FIRST_HEAVIEST", 64)
     added.clear()
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)
     assert 0 < sum(added) < all_terms / 2

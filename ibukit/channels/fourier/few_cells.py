@@ -1,4 +1,4 @@
-"""A field's convolution with one kernel read at a few cells: sums over what the kernel reaches."""
+"""Convolution of a field with one kernel at a few cells: direct sums over the kernel's reach."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 
 
-class All(NamedTuple):
-    """The places of all reports of one kind."""
+class CellBlock(NamedTuple):
+    """Indices of all reports of one kind."""
 
     reports: Ints
 
@@ -23,37 +23,40 @@ class FewCells:
     """Reports of one kind at a few cells, and the kernel's table of absolute offsets."""
 
     kind: int
-    blocks: tuple[All]
+    blocks: tuple[CellBlock]
     cells: Ints
     table: NDArray[Any]
 
     @classmethod
     def of(cls, kind: int, reports: Ints, cells: Ints, table: Floats, precision: Any) -> FewCells:
-        """Of the reports at these places, and a kernel."""
-        return cls(kind, (All(reports),), cells, table.astype(precision))
+        """Build the piece from the indices and cells of its reports, and a kernel."""
+        return cls(kind, (CellBlock(reports),), cells, table.astype(precision))
 
     def with_kernel(self, table: Floats) -> FewCells:
-        """The same reports with another kernel."""
+        """Replace the kernel."""
         return replace(self, table=table.astype(self.table.dtype))
 
-    def read(self, field: NDArray[Any]) -> Floats:
-        """The values at the cells."""
-        reaches = self._reaches(slice(0, len(field)), field.shape[1])
+    def gather(self, field: NDArray[Any]) -> Floats:
+        """Values of the convolution at the cells."""
+        windows = self._windows(slice(0, len(field)), field.shape[1])
         return np.array(
-            [np.einsum("ij,ij", field[here], entries) for here, entries in reaches], field.dtype
+            [np.einsum("ij,ij", field[window], entries) for window, entries in windows], field.dtype
         )
 
-    def add(self, weights: Floats, rows: slice, field: NDArray[Any]) -> None:
-        """The transpose: add to some rows of a field what weights at the cells bring to them, in place."""
-        for weight, (here, entries) in zip(
-            weights, self._reaches(rows, field.shape[1]), strict=True
+    def scatter(self, weights: Floats, rows: slice, field: NDArray[Any]) -> None:
+        """Add weights at the cells, spread by the kernel, to `rows` of a field: the transpose."""
+        for weight, (window, entries) in zip(
+            weights, self._windows(rows, field.shape[1]), strict=True
         ):
-            field[here] += weight * entries
+            field[window] += weight * entries
 
-    def _reaches(
+    def _windows(
         self, rows: slice, width: int
     ) -> Iterator[tuple[tuple[slice, slice], NDArray[Any]]]:
-        """For each cell the part of some rows within its reach, counted from their first, and the entries there."""
+        """For each cell the window of the field that its kernel reaches, and the kernel there.
+
+        Windows are cut to `rows` and counted from the first of these.
+        """
         for row, column in self.cells.tolist():
             tall, wide = self.table.shape
             down = slice(max(rows.start, row - tall + 1), min(rows.stop, row + tall))
@@ -61,14 +64,14 @@ class FewCells:
             if down.start >= down.stop or along.start >= along.stop:
                 yield (slice(0, 0), slice(0, 0)), self.table[:0, :0]
                 continue
-            here = slice(down.start - rows.start, down.stop - rows.start), along
-            yield here, _away(_away(self.table, down, row).T, along, column).T
+            window = slice(down.start - rows.start, down.stop - rows.start), along
+            yield window, _at_distances(_at_distances(self.table, down, row).T, along, column).T
 
 
-def _away(table: NDArray[Any], lines: slice, at: int) -> NDArray[Any]:
-    """The rows of a table for the distances of these lines from one; no copy where it is not among them."""
-    if at <= lines.start:
-        return table[lines.start - at : lines.stop - at]
-    if at >= lines.stop - 1:
-        return table[at - lines.stop + 1 : at - lines.start + 1][::-1]
-    return np.asarray(table[np.abs(np.arange(lines.start, lines.stop) - at)])
+def _at_distances(table: NDArray[Any], lines: slice, origin: int) -> NDArray[Any]:
+    """Rows |line - origin| of a table; a view unless the origin is among the lines."""
+    if origin <= lines.start:
+        return table[lines.start - origin : lines.stop - origin]
+    if origin >= lines.stop - 1:
+        return table[origin - lines.stop + 1 : origin - lines.start + 1][::-1]
+    return table[np.abs(np.arange(lines.start, lines.stop) - origin)]

@@ -1,8 +1,10 @@
-"""A field's convolution with one kernel read in a few of its rows or columns: along them by a Fourier transform.
+"""Convolution of a field with one kernel at cells in a few rows or columns.
 
-Reports on the border of a grid have kernels of their own. Across the border a few lines take no
-transform: rows add up the rows of the field that their kernel reaches, which are transformed along
-the other axis already, and columns add up waves.
+Reports on the border of a grid have kernels of their own. Along the border a Fourier transform
+serves. Across it a few lines need none. For rows, the rows of the field within the kernel's reach,
+which are transformed along the second axis already, are multiplied by the kernel's spectrum at
+their distance and summed. For columns, the inverse transform along the second axis is evaluated at
+these columns alone: a sum over the frequencies.
 """
 
 from __future__ import annotations
@@ -20,23 +22,26 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.fourier.padded_transforms import PaddedGrid, Spectrum
 
 
-class Cells(NamedTuple):
-    """All reports of one kind: their places, which of the few lines each is in, and where along it."""
+class LineBlock(NamedTuple):
+    """All reports of one kind: their indices, the number of their line, and the place along it."""
 
     reports: Ints
     line: Ints
-    at: Ints
+    place: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
-    """Reports of one kind in a few rows; `waves` is the kernel's spectrum along them, for each distance across."""
+    """Reports of one kind in a few rows.
+
+    `spectrum` is the kernel's along the rows, one row for each distance across them.
+    """
 
     kind: int
     padded: PaddedGrid
     rows: tuple[int, ...]
-    blocks: tuple[Cells]
-    waves: NDArray[Any]
+    blocks: tuple[LineBlock]
+    spectrum: NDArray[Any]
 
     @classmethod
     def of(
@@ -48,75 +53,80 @@ class FewRows:
         table: Floats,
         precision: Any,
     ) -> FewRows:
-        """Of the reports at these places, whose rows are those of the field and need not be inside."""
+        """Build the piece from the indices and cells of its reports, and a kernel's table.
+
+        Rows are those of the field, and need not be inside it.
+        """
         rows, row = np.unique(cells[:, 0], return_inverse=True)
-        own = Cells(reports, row, cells[:, 1] % padded.lengths[1])
-        few = cls(kind, padded, tuple(rows.tolist()), (own,), np.empty((0, 0), precision))
+        block = LineBlock(reports, row, cells[:, 1] % padded.lengths[1])
+        few = cls(kind, padded, tuple(rows.tolist()), (block,), np.empty((0, 0), precision))
         return few.with_kernel(table)
 
     def with_kernel(self, table: Floats) -> FewRows:
-        """The same reports with another kernel."""
+        """Replace the kernel."""
         even = np.zeros((len(table), self.padded.lengths[1]))
         even[:, : table.shape[1]] = table
         even[:, self.padded.lengths[1] - table.shape[1] + 1 :] = table[:, :0:-1]
-        return replace(self, waves=fft.rfft(even, axis=1).real.astype(self.waves.dtype))
+        return replace(self, spectrum=fft.rfft(even, axis=1).real.astype(self.spectrum.dtype))
 
-    def take(self, number: int, lines: Spectrum) -> Spectrum:
-        """A strip of the few, transformed along the second axis only, from that of the field."""
-        sums = np.zeros((len(self.rows), lines.shape[1]), lines.dtype)
-        for row, reached, waves in self._meetings:
-            # real and imaginary parts apart: the kernel has none of the latter
-            parts = lines[reached].view(waves.dtype).reshape(len(waves), -1, 2)
+    def forward_strip(self, number: int, strip: Spectrum) -> Spectrum:
+        """A strip of the few rows from that of the field, both transformed along axis 1."""
+        sums = np.zeros((len(self.rows), strip.shape[1]), strip.dtype)
+        for row, reached, spectrum in self._overlaps:
+            # The kernel's spectrum is real, so real and imaginary parts are two real sums.
+            parts = strip[reached].view(spectrum.dtype).reshape(len(spectrum), -1, 2)
             sums[row] += (
-                np.einsum("rwc,rw->wc", parts, waves[:, self.padded.strips[number]])
+                np.einsum("rwc,rw->wc", parts, spectrum[:, self.padded.strips[number]])
                 .ravel()
                 .view(sums.dtype)
             )
         return sums
 
-    def read(self, strips: Sequence[Spectrum], cells: Cells) -> Floats:
-        """The values at the cells, of strips that were taken."""
-        return np.asarray(
-            fft.irfft(np.concatenate(strips, axis=1), self.padded.lengths[1], axis=1)[
-                cells.line, cells.at
-            ]
-        )
+    def gather(self, strips: Sequence[Spectrum], block: LineBlock) -> Floats:
+        """Values at the cells, from the strips of `forward_strip`."""
+        rows = fft.irfft(np.concatenate(strips, axis=1), self.padded.lengths[1], axis=1)
+        return rows[block.line, block.place]
 
-    def drop(self, weights: NDArray[Any], cells: Cells) -> Spectrum:
+    def scatter(self, weights: NDArray[Any], block: LineBlock) -> Spectrum:
         """The few rows with weights at the cells, transformed along the second axis."""
-        return np.asarray(
-            fft.rfft(_dropped(weights, cells, (len(self.rows), self.padded.lengths[1])), axis=1)
-        )
+        return fft.rfft(_sums_in_lines(weights, block, len(self.rows), self.padded.lengths[1]))
 
-    def give(self, number: int, dropped: Spectrum, lines: Spectrum) -> None:
-        """The transpose of `take`: added to a strip of the field, in place."""
-        own = dropped[:, self.padded.strips[number]]
-        for row, reached, waves in self._meetings:
-            lines[reached] += waves[:, self.padded.strips[number]] * own[row]
+    def adjoint_strip(self, number: int, scattered: Spectrum, strip: Spectrum) -> None:
+        """Add what the few rows contribute to a strip of the field, in place."""
+        own = scattered[:, self.padded.strips[number]]
+        for row, reached, spectrum in self._overlaps:
+            strip[reached] += spectrum[:, self.padded.strips[number]] * own[row]
 
     @cached_property
-    def _meetings(self) -> list[tuple[int, slice, NDArray[Any]]]:
-        """Which of the few meets which rows of the field with which waves: those before it, and those after it."""
-        return list(self._met())
+    def _overlaps(self) -> list[tuple[int, slice, NDArray[Any]]]:
+        """For each of the few rows: rows of the field within reach, and the kernel's spectra there.
 
-    def _met(self) -> Iterator[tuple[int, slice, NDArray[Any]]]:
-        reach, height = len(self.waves), self.padded.shape[0]
+        Rows before it and from it on come separately, so that both are slices of the spectrum.
+        """
+        return list(self._iterate_overlaps())
+
+    def _iterate_overlaps(self) -> Iterator[tuple[int, slice, NDArray[Any]]]:
+        reach, height = len(self.spectrum), self.padded.shape[0]
         for number, row in enumerate(self.rows):
             start, stop = max(0, row - reach + 1), min(height, row + reach)
-            here = min(max(row, start), stop)
-            if start < here:
-                yield number, slice(start, here), self.waves[row - here + 1 : row - start + 1][::-1]
-            if here < stop:
-                yield number, slice(here, stop), self.waves[here - row : stop - row]
+            middle = min(max(row, start), stop)
+            if start < middle:
+                before = self.spectrum[row - middle + 1 : row - start + 1][::-1]
+                yield number, slice(start, middle), before
+            if middle < stop:
+                yield number, slice(middle, stop), self.spectrum[middle - row : stop - row]
 
 
 @dataclass(frozen=True, eq=False)
 class FewColumns:
-    """Reports of one kind in a few columns, whose waves have a row for each; and the kernel's spectrum in strips."""
+    """Reports of one kind in a few columns, and the kernel's spectrum in strips.
+
+    `waves` has a row for each column: exp(2 pi i column frequency / length).
+    """
 
     kind: int
     padded: PaddedGrid
-    blocks: tuple[Cells]
+    blocks: tuple[LineBlock]
     waves: Spectrum
     spectrum: Sequence[NDArray[Any]]
 
@@ -130,44 +140,47 @@ class FewColumns:
         table: Floats,
         precision: Any,
     ) -> FewColumns:
-        """Of the reports at these places, whose cells are counted modulo the lengths."""
+        """Build the piece from the indices and cells of its reports, and a kernel's table.
+
+        Cells are counted modulo the padded lengths.
+        """
         columns, column = np.unique(cells[:, 1], return_inverse=True)
-        own = Cells(reports, column, cells[:, 0] % padded.lengths[0])
-        # whole numbers are reduced before they become an angle, so that every wave is exact to
-        # rounding
+        block = LineBlock(reports, column, cells[:, 0] % padded.lengths[0])
+        # Whole numbers are reduced before they become an angle, so that each wave is exact to
+        # rounding.
         turns = np.outer(columns, np.arange(padded.width)) % padded.lengths[1] / padded.lengths[1]
         waves = np.exp(2j * np.pi * turns).astype(np.result_type(precision, np.complex64))
-        return cls(kind, padded, (own,), waves, padded.kernel_strips(table, precision))
+        return cls(kind, padded, (block,), waves, padded.kernel_strips(table, precision))
 
     def with_kernel(self, table: Floats) -> FewColumns:
-        """The same reports with another kernel."""
+        """Replace the kernel."""
         return replace(self, spectrum=self.padded.kernel_strips(table, self.spectrum[0].dtype))
 
-    def pass_on(self, number: int, waves: Spectrum) -> Spectrum:
-        """What a strip of a field's spectrum adds to the few, still transformed along the first axis."""
-        return np.asarray(
-            (waves * self.spectrum[number]) @ self._weighted[self.padded.strips[number]]
-        )
+    def forward_strip(self, number: int, spectrum: Spectrum) -> Spectrum:
+        """What a strip of a field's spectrum adds to the few columns' transforms along axis 0."""
+        return (spectrum * self.spectrum[number]) @ self._inverse[self.padded.strips[number]]
 
-    def read(self, strips: Sequence[Spectrum], cells: Cells) -> Floats:
-        """The values at the cells, of strips that were passed on."""
-        return np.asarray(fft.ifft(np.sum(strips, axis=0), axis=0).real[cells.at, cells.line])
+    def gather(self, strips: Sequence[Spectrum], block: LineBlock) -> Floats:
+        """Values at the cells, from the strips of `forward_strip`."""
+        return fft.ifft(np.sum(strips, axis=0), axis=0).real[block.place, block.line]
 
-    def drop(self, weights: NDArray[Any], cells: Cells) -> Spectrum:
+    def scatter(self, weights: NDArray[Any], block: LineBlock) -> Spectrum:
         """The few columns with weights at the cells, transformed along the first axis."""
-        return np.asarray(
-            fft.fft(_dropped(weights, cells, (len(self.waves), self.padded.lengths[0])), axis=1).T
-        )
+        return fft.fft(_sums_in_lines(weights, block, len(self.waves), self.padded.lengths[0])).T
 
-    def pass_back(self, number: int, dropped: Spectrum) -> Spectrum:
-        """A strip of what they bring to the spectrum of the field."""
-        spread = dropped @ self.waves[:, self.padded.strips[number]].conj()
-        spread *= self.spectrum[number]
-        return np.asarray(spread)
+    def adjoint_strip(self, number: int, scattered: Spectrum) -> Spectrum:
+        """A strip of what the few columns contribute to the spectrum of the field."""
+        product = scattered @ self.waves[:, self.padded.strips[number]].conj()
+        product *= self.spectrum[number]
+        return product
 
     @cached_property
-    def _weighted(self) -> Spectrum:
-        """Each wave stands for its mirror image, too, but the constant and the fastest one are their own."""
+    def _inverse(self) -> Spectrum:
+        """Matrix of the inverse real transform along axis 1 at the few columns.
+
+        Each frequency also stands for its mirror image, but the constant and, if the length is
+        even, the highest frequency have none.
+        """
         length = self.padded.lengths[1]
         weight = np.full(self.padded.width, 2 / length, self.waves.real.dtype)
         weight[0] /= 2
@@ -176,7 +189,9 @@ class FewColumns:
         return np.ascontiguousarray((self.waves * weight).T)
 
 
-def _dropped(weights: NDArray[Any], cells: Cells, shape: tuple[int, int]) -> NDArray[Any]:
-    """Weights added up in lines of that length."""
-    sums = np.bincount(cells.line * shape[1] + cells.at, weights, shape[0] * shape[1])
-    return np.asarray(sums.astype(weights.dtype).reshape(shape))
+def _sums_in_lines(
+    weights: NDArray[Any], block: LineBlock, n_lines: int, length: int
+) -> NDArray[Any]:
+    """Weights added up at their places in lines of padded length, shape (n_lines, length)."""
+    sums = np.bincount(block.line * length + block.place, weights, n_lines * length)
+    return sums.astype(weights.dtype).reshape(n_lines, length)

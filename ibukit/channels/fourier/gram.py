@@ -1,8 +1,8 @@
-"""M diag(w) M^T of a planar channel in single precision, for inner loops whose result is judged in double precision.
+"""M diag(w) M^T of a planar channel in single precision, for inner loops.
 
-Half the memory and less than half the time of the same product in double precision: besides shorter
-numbers, kernels may end where they fall below the rounding of single precision, so that less has to
-be padded.
+Their result is checked in double precision. The product takes half the memory and less than half
+the time of that in double precision: numbers are shorter, and kernels may end where they fall below
+the rounding of single precision, so that less padding is needed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.fourier.convolution import Convolutions
 from ibukit.channels.fourier.padded_transforms import PaddedGrid
 
-# e^-19 = 6e-9: with all that lies beyond, still below the rounding of single precision, 6e-8
-NATS_IN_SINGLE = 19.0
+# A kernel ends where it has fallen by so many nats. The sum of all that lies beyond e^-19 = 6e-9 is
+# still below the rounding of single precision, 6e-8.
+MAX_NATS_IN_SINGLE = 19.0
 
 
 class Gram:
@@ -31,7 +32,7 @@ class Gram:
     ----------
     shape : (n_rows, n_cols) of the secrets
     factor, kernels, kinds, cells, scale
-        As `PlaneChannel` has them; reports of no kind (negative) are left out.
+        The fields of `PlaneChannel`; reports of a negative kind are left out.
     """
 
     def __init__(
@@ -46,13 +47,13 @@ class Gram:
         self._shape = shape
         self._factor = None if (factor == 1).all() else factor
         self._square = None if (scale == 1).all() else scale**2
-        near = kinds >= 0
-        low, high = cells[near].min(axis=0), cells[near].max(axis=0)
+        has_kernel = kinds >= 0
+        low, high = cells[has_kernel].min(axis=0), cells[has_kernel].max(axis=0)
         farthest = [max(int(high[i]), shape[i] - 1 - int(low[i])) for i in (0, 1)]
-        seen = (kernels > math.exp(-NATS_IN_SINGLE) * kernels.max(axis=(1, 2), keepdims=True)).any(
-            axis=0
-        )
-        reach = [min(int(np.flatnonzero(seen.any(axis=1 - i))[-1]), farthest[i]) for i in (0, 1)]
+        reached = (
+            kernels > math.exp(-MAX_NATS_IN_SINGLE) * kernels.max(axis=(1, 2), keepdims=True)
+        ).any(axis=0)
+        reach = [min(int(np.flatnonzero(reached.any(axis=1 - i))[-1]), farthest[i]) for i in (0, 1)]
         rows, cols = (
             fft.next_fast_len(max(farthest[i] + reach[i] + 1, shape[i]), real=True) for i in (0, 1)
         )
@@ -62,8 +63,8 @@ class Gram:
         )
 
     def of(self, w: Floats) -> Callable[[Floats], Floats]:
-        """M diag(w) M^T x for any x, up to reports of no kind; the weights are written out in single precision."""
-        # units in which nothing leaves the range of single precision
+        """The product x -> M diag(w) M^T x, without the reports of a negative kind."""
+        # Weights are divided by the largest, so that none leaves the range of single precision.
         heaviest = float(w.max(initial=0.0))
         weights: NDArray[np.float32] = np.empty(0, np.float32)
         if 0 < heaviest < np.inf:
@@ -77,15 +78,15 @@ class Gram:
         largest = max(float(mass.max(initial=0.0)), -float(mass.min(initial=0.0)))
         if not (0 < largest < np.inf and 0 < heaviest < np.inf):
             return np.zeros_like(x) if largest == 0 or heaviest == 0 else np.full_like(x, np.nan)
-        back, given, unit = np.empty(self._shape), mass.reshape(self._shape), largest * heaviest
+        back, field, unit = np.empty(self._shape), mass.reshape(self._shape), largest * heaviest
 
-        def keep(rows: slice, field: NDArray[Any]) -> None:
-            np.multiply(field, unit, out=back[rows], dtype=np.float64)
+        def store(rows: slice, block: NDArray[Any]) -> None:
+            np.multiply(block, unit, out=back[rows], dtype=np.float64)
 
-        self._convolutions.through(
-            lambda rows: (given[rows] / largest).astype(np.float32),
-            lambda job, seen: seen * weights[job.reports],
-            keep,
+        self._convolutions.forward_adjoint(
+            lambda rows: (field[rows] / largest).astype(np.float32),
+            lambda job, values: values * weights[job.reports],
+            store,
             np.float32,
         )
         return back.ravel() if self._factor is None else back.ravel() * self._factor

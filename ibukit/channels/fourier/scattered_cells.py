@@ -1,4 +1,4 @@
-"""A field's convolution with one kernel read at cells all over the place, by fast transforms along both axes."""
+"""Convolution of a field with one kernel at scattered cells, by transforms along both axes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.channels.fourier.padded_transforms import PaddedGrid, Spectrum, down, up
+from ibukit.channels.fourier.padded_transforms import (
+    PaddedGrid,
+    Spectrum,
+    fft_columns,
+    ifft_columns,
+)
 
 
-class Block(NamedTuple):
-    """Some of the rows that have cells, the places of these cells' reports, and where in the rows they are."""
+class RowBlock(NamedTuple):
+    """A slice of the rows that have cells, the reports there, and their flat places in it."""
 
-    lines: slice
+    rows: slice
     reports: Ints | slice
-    at: Ints
+    places: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class ScatteredCells:
-    """Reports of one kind: the rows of their cells, in blocks, and their kernel's spectrum in strips."""
+    """Reports of one kind: the rows of their cells, in blocks, and the kernel's spectrum in strips.
+
+    A strip of the field's spectrum is multiplied by the kernel's and transformed back along the
+    first axis. Only rows that have cells are then transformed back along the second.
+    """
 
     kind: int
     padded: PaddedGrid
     rows: Ints | slice
-    blocks: tuple[Block, ...]
+    blocks: tuple[RowBlock, ...]
     are_distinct: bool
+    """Whether no two reports of a block have the same cell, so that weights need not be summed."""
     spectrum: Sequence[NDArray[Any]]
 
     @classmethod
@@ -42,60 +52,66 @@ class ScatteredCells:
         table: Floats,
         precision: Any,
     ) -> ScatteredCells:
-        """Of the reports at these places, whose cells are counted modulo the lengths, and a kernel's table."""
+        """Build the piece from the indices and cells of its reports, and a kernel's table.
+
+        Cells are counted modulo the padded lengths.
+        """
         width = padded.lengths[1]
         rows, row = np.unique(cells[:, 0] % padded.lengths[0], return_inverse=True)
         order = np.argsort(row, kind="stable")
         reports, row, col = reports[order], row[order], cells[order, 1] % width
         blocks = []
-        for lines in padded.blocks_of(len(rows)):
-            start, stop = np.searchsorted(row, (lines.start, lines.stop))
-            at = (row[start:stop] - lines.start) * width + col[start:stop]
-            blocks.append(Block(lines, _as_slice(reports[start:stop]), at))
-        distinct = all(len(np.unique(block.at)) == len(block.at) for block in blocks)
-        first = len(rows) == rows[-1] + 1
+        for block in padded.row_blocks(len(rows)):
+            start, stop = np.searchsorted(row, (block.start, block.stop))
+            places = (row[start:stop] - block.start) * width + col[start:stop]
+            blocks.append(RowBlock(block, _as_slice(reports[start:stop]), places))
+        distinct = all(len(np.unique(block.places)) == len(block.places) for block in blocks)
+        # Rows 0, 1, ... are a slice, which needs no copy.
+        all_rows = slice(0, len(rows)) if len(rows) == rows[-1] + 1 else rows
         spectrum = padded.kernel_strips(table, precision)
-        return cls(
-            kind, padded, slice(0, len(rows)) if first else rows, tuple(blocks), distinct, spectrum
-        )
+        return cls(kind, padded, all_rows, tuple(blocks), distinct, spectrum)
 
     def with_kernel(self, table: Floats) -> ScatteredCells:
-        """The same reports with another kernel."""
+        """Replace the kernel."""
         return replace(self, spectrum=self.padded.kernel_strips(table, self.spectrum[0].dtype))
 
-    def blank(self, precision: Any) -> list[Spectrum]:
-        """Strips for what `drop` is to fill."""
-        return self.padded.blank(self.rows, precision)
+    def empty_strips(self, precision: Any) -> list[Spectrum]:
+        """Strips that `scatter` is to fill."""
+        return self.padded.empty_strips(self.rows, precision)
 
-    def pass_on(self, number: int, waves: Spectrum) -> Spectrum:
-        """A strip of a field's spectrum through the kernel, and back along the first axis where there are cells."""
-        return up(waves * self.spectrum[number])[self.rows]
+    def forward_strip(self, number: int, spectrum: Spectrum) -> Spectrum:
+        """Multiply a strip of a field's spectrum by the kernel's; transform it back to the rows."""
+        return ifft_columns(spectrum * self.spectrum[number])[self.rows]
 
-    def read(self, strips: Sequence[Spectrum], block: Block) -> Floats:
-        """The values at a block's cells, of strips that were passed on."""
-        return np.asarray(self.padded.rows_of(strips, block.lines).ravel()[block.at])
+    def gather(self, strips: Sequence[Spectrum], block: RowBlock) -> Floats:
+        """Values at a block's cells, from the strips of `forward_strip`."""
+        return self.padded.inverse_rows(strips, block.rows).ravel()[block.places]
 
-    def drop(self, weights: Floats, block: Block, into: Sequence[Spectrum]) -> None:
-        """The transpose of `read`: weights at the block's cells, 0 elsewhere, transformed along the second axis."""
+    def scatter(self, weights: Floats, block: RowBlock, into: Sequence[Spectrum]) -> None:
+        """Transform weights at a block's cells along the second axis: the transpose of `gather`."""
         field: NDArray[Any] = np.zeros(
-            (block.lines.stop - block.lines.start, self.padded.lengths[1]), weights.dtype
+            (block.rows.stop - block.rows.start, self.padded.lengths[1]), weights.dtype
         )
         if self.are_distinct:
-            field.ravel()[block.at] = weights
+            field.ravel()[block.places] = weights
         else:
-            np.add.at(field.ravel(), block.at, weights)
-        rows = block.lines if isinstance(self.rows, slice) else self.rows[block.lines]
+            np.add.at(field.ravel(), block.places, weights)
+        rows = block.rows if isinstance(self.rows, slice) else self.rows[block.rows]
         self.padded.transform_rows(field, rows, into)
 
-    def pass_back(self, number: int, strip: Spectrum) -> Spectrum:
-        """The transpose of `pass_on`, but for the way back along the first axis; the strip is used up."""
-        spread = down(strip)
-        spread *= self.spectrum[number]
-        return spread
+    def adjoint_strip(self, number: int, strip: Spectrum) -> Spectrum:
+        """Multiply a scattered strip, transformed along the first axis, by the kernel's spectrum.
+
+        The transpose of `forward_strip` but for the inverse transform along the first axis, which
+        all kinds share. The strip is overwritten.
+        """
+        product = fft_columns(strip)
+        product *= self.spectrum[number]
+        return product
 
 
 def _as_slice(places: Ints) -> Ints | slice:
-    """Places one after the other as a slice, which takes no copy."""
+    """Consecutive places as a slice, which needs no copy."""
     if len(places) and (np.diff(places) == 1).all():
         return slice(int(places[0]), int(places[-1]) + 1)
     return places

@@ -1,4 +1,4 @@
-"""Sums of what lies to one side, each weighted by a power of its distance."""
+"""One-sided sums with geometric weights, by one pass each."""
 
 import numpy as np
 from numba import njit

@@ -1,4 +1,4 @@
-"""Laplace noise on a line where reports are real numbers, by two sweeps and two terms a report."""
+"""Laplace noise on a line with real numbers as reports: two sweeps and two terms a report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class LaplaceChannel(Channel):
     Examples
     --------
     >>> import numpy as np
-    >>> channel = LaplaceChannel(3, 0.5, below=np.array([0]), low=np.array([0.8]), high=np.array([0.6]))
+    >>> low, high = np.array([0.8]), np.array([0.6])
+    >>> channel = LaplaceChannel(3, 0.5, below=np.array([0]), low=low, high=high)
     >>> channel.rows(np.arange(3)).ravel()
     array([0.8, 0.6, 0.3])
     """
@@ -51,6 +52,8 @@ class LaplaceChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
+        # The sums over the secrets below a report and above it, at its two neighbours. Index -1 + 1
+        # stands for a report below all secrets.
         rising, falling = np.zeros(self.k + 1), np.zeros(self.k + 1)
         rising[1:] = _laplace_kernels.from_below(theta, self.decay)
         falling[:-1] = _laplace_kernels.from_above(theta, self.decay)
@@ -65,17 +68,17 @@ class LaplaceChannel(Channel):
             for each in (self.low, self.high)
         )
         falling = _laplace_kernels.from_above(low[1:], self.decay)
-        return np.asarray(falling + _laplace_kernels.from_below(high[:-1], self.decay))
+        return falling + _laplace_kernels.from_below(high[:-1], self.decay)
 
     @override
     def rows(self, secrets: Ints) -> Floats:
         powers = self.decay ** np.arange(self.k)
-        away = self.below - secrets[:, None]
+        distance = self.below - secrets[:, None]
         low, high = (
-            self.low * powers[np.maximum(away, 0)],
-            self.high * powers[np.maximum(-away - 1, 0)],
+            self.low * powers[np.maximum(distance, 0)],
+            self.high * powers[np.maximum(-distance - 1, 0)],
         )
-        return np.asarray(np.where(away >= 0, low, high))
+        return np.where(distance >= 0, low, high)
 
     @override
     def take(self, reports: slice | Ints) -> LaplaceChannel:
@@ -85,6 +88,7 @@ class LaplaceChannel(Channel):
 
     @override
     def unit_columns(self) -> LaplaceChannel:
+        # A report outside the line has a neighbour on one side only.
         low, high = (
             np.where(self.below < 0, 0, self.low),
             np.where(self.below == self.k - 1, 0, self.high),

@@ -14,7 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
-from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, remapped, worthwhile
+from ibukit.channels.plane import MAX_MATRIX_ENTRIES, PlaneChannel, is_fourier_faster, remapped
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
@@ -40,7 +40,7 @@ class GridMechanism(FiniteMechanism):
 
     @property
     def _is_large_grid(self) -> bool:
-        return isinstance(self.alphabet, Grid) and self.k * self.m > DENSE_ENTRIES
+        return isinstance(self.alphabet, Grid) and self.k * self.m > MAX_MATRIX_ENTRIES
 
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
@@ -52,7 +52,7 @@ class GridMechanism(FiniteMechanism):
             return super().channel(reports)
         # Few reports are faster as the columns of a matrix.
         plane = self._plane_channel(reports)
-        return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
+        return plane if is_fourier_faster(self.k, len(reports)) else DenseChannel(plane.matrix())
 
     @override
     def _row(self, secret: int) -> Floats:

@@ -17,7 +17,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
 from ibukit.channels.line import split_factor
-from ibukit.channels.plane import infinite, worthwhile
+from ibukit.channels.plane import infinite, is_fourier_faster
 from ibukit.domain import geography
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
@@ -152,7 +152,7 @@ class PlanarGeometric(Mechanism):
         """
         # The farthest reports are columns of a matrix beside the convolutions, so that the window
         # of these need not stretch to them.
-        if worthwhile(self.k, len(reports)):
+        if is_fourier_faster(self.k, len(reports)):
             largest, beyond = float(self._table[0, 0]), self._beyond(reports)
             cells = self.check_reports(reports) - np.array(self.alphabet.first)
             plane, far = infinite(self.alphabet, self.epsilon, largest, cells, beyond)
