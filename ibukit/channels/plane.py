@@ -272,7 +272,7 @@ class PlaneChannel(Channel):
         return np.maximum(back, 0.0)
 
     def gram_product(self, w: Floats, x: Floats) -> Floats:
-        r""":math:`M\operatorname{diag}(w)\,M^{\top}x`, with the errors of Fourier transforms."""
+        r""":math:`M\operatorname{diag}(w)\,M^{\top}x`, up to the errors of transforms."""
         weights, back = w * self.scale**2, np.empty(self.shape)
         grid, factor = x.reshape(self.shape), self.factor.reshape(self.shape)
 

@@ -133,7 +133,7 @@ class Estimate(ReadOnlyArrays):
         )
 
     def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
-        """Return a row for each label: its probability, its interval, whether it is identified.
+        """Return a row a label: its probability, its interval, whether it is identified.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Estimate(ReadOnlyArrays):
         return frame
 
     def to_json(self, level: float | None = None, method: str | None = None) -> str:
-        """Return one JSON object with the labels, the probabilities and all that is printed.
+        """Return a JSON object with the labels, the probabilities and what is printed.
 
         Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
         number of reports (null without a tally), and dropped, how many were left out by reason.

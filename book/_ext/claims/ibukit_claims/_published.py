@@ -90,7 +90,7 @@ def load_published(stem: str) -> pd.DataFrame:
 
 
 def settings(stem: str, *names: str) -> pd.DataFrame:
-    """The choices of a paper, as it prints them: inputs that we take over, not results.
+    """The choices of a paper, as it prints them: inputs that we take over.
 
     Parameters
     ----------
