@@ -13,7 +13,7 @@ import pytest
 import ibukit as ik
 from ibukit import scale
 from ibukit.channels.base import Channel
-from ibukit.channels.partitioned import FOLD_ARITY, PartitionedChannel, tree_fold, sum_arrays
+from ibukit.channels.partitioned import FOLD_ARITY, PartitionedChannel, sum_arrays, tree_fold
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport, TooLarge
 from ibukit.fisher_information import dense
 from ibukit.scale import _blocks, _files
