@@ -37,11 +37,12 @@ def posterior(
 ) -> Posterior:
     r"""The posterior of the distribution, or of the frequencies.
 
-    The prior is P ~ Dirichlet(:math:`\alpha`); the frequencies are F = T / n; both are given the
-    reports. P has the density proportional to prod_z (:math:`\sum_{x} p_{x}\,M_{xz}`)^counts_z
-    :math:`\prod_{x} p_{x}^{\alpha_{x} - 1}`, and :math:`T_{x}` is the number of users with secret
-    x. Given T, P is Dirichlet(:math:`\alpha + T`), so that E[P | reports] = (alpha + n
-    :math:`\mathbb E[F\mid \text{reports}]`) / (:math:`\alpha_{0} + n`) with
+    The prior is :math:`P\sim\mathrm{Dirichlet}(\alpha)`; the frequencies are :math:`F=T/n`; both
+    are given the reports. P has the density proportional to
+    :math:`\prod_z\bigl(\sum_x p_x M_{xz}\bigr)^{\mathrm{counts}_z}\prod_x p_x^{\alpha_x-1}`, and
+    :math:`T_{x}` is the number of users with secret x. Given T, P is
+    :math:`\mathrm{Dirichlet}(\alpha + T)`, so that :math:`\mathbb
+    E[P\mid\text{reports}]=(\alpha+n\,\mathbb E[F\mid\text{reports}])/(\alpha_0+n)` with
     :math:`\alpha_{0} = \sum_{x} \alpha_{x}`: one of the two means gives the other.
 
     Parameters
@@ -94,14 +95,15 @@ def posterior(
     -----
     Under k-RR, where report z has the probability :math:`l + c\,\theta_{z}`, each report of z
     either tells or is drawn from :math:`\theta`. Of the :math:`s_{z}` reports of z, :math:`t_{z}`
-    tell. By 1 / Gamma(a) = (:math:`1 / 2\,\pi\,i`) integral of :math:`e^{u}\,u^{-a}` du the sum
-    over all t is a product, and with :math:`A = \alpha_{0}`
+    tell. By :math:`\frac1{\Gamma(a)}=\frac1{2\pi i}\int e^u u^{-a}\,du` the sum over all t is a
+    product, and with :math:`A = \alpha_{0}`
 
-        :math:`\mathbb E[F_{x}\mid\text{reports}]` = int
-        :math:`H\,((A + n)\,T_{x} + \alpha_{x}\,(n - T))` du / (n int H (A + T) du),
-        :math:`H(u) = e^{u}\,u^{-A - 1}\,\prod_{z} B_{z}`,
-        :math:`B_{z} = \sum_{t} C(s_{z}, t)\,\alpha_{z}` ...
-        :math:`(\alpha_{z} + t - 1)\,(c / u)^{t}\,l^{s_{z} - t}`,
+    .. math::
+
+        \mathbb E[F_x\mid\text{reports}]=\frac{\int H\,\bigl((A+n)\,T_x+\alpha_x(n-T)\bigr)\,du}
+        {n\int H\,(A+T)\,du},\qquad H(u)=e^u u^{-A-1}\prod_z B_z,
+
+        B_z=\sum_t\binom{s_z}{t}\,\alpha_z\cdots(\alpha_z+t-1)\,(c/u)^t\,l^{s_z-t},
 
     where :math:`T_{z}` is the mean of t under the terms of :math:`B_{z}`, and
     :math:`T = \sum_{z} T_{z}`: O(n) steps for each of some tens to thousands of points [contour]_.

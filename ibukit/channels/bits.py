@@ -24,9 +24,9 @@ MIN_BYTES_FOR_THREADS = 2**21
 
 @dataclass(frozen=True, eq=False)
 class BitChannel(Channel):
-    """Unary encodings from packed bits, k/8 look-ups a report.
+    r"""Unary encodings from packed bits, k/8 look-ups a report.
 
-    :math:`M_{xz}` = scale_z (`one` if bit x of report z is set, else `zero`).
+    :math:`M_{xz}=\mathrm{scale}_z` times `one` if bit x of report z is set, else `zero`.
 
     Parameters
     ----------

@@ -94,9 +94,9 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
 class RowMajorChannel(Channel):
     r"""A matrix with one row for each report: the layout for many reports.
 
-    :math:`M_{xz}` = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may
-    be as many as users. Entries of a report are best at most some :math:`e^{\varepsilon}` apart:
-    then few passes find the maximum. Each reads memory once.
+    :math:`M_{xz}=\mathrm{numbers}_{zx}`, as in a `DenseChannel`, for continuous reports, of which
+    there may be as many as users. Entries of a report are best at most some :math:`e^{\varepsilon}`
+    apart: then few passes find the maximum. Each reads memory once.
 
     Parameters
     ----------

@@ -58,10 +58,10 @@ def pack_levels(levels: NDArray[Any], n_levels: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class LookupChannel(Channel):
-    """Entries from a short table, several packed into a byte.
+    r"""Entries from a short table, several packed into a byte.
 
-    :math:`M_{xz}` = scale_z table[level_zx]. With three to six different entries a report takes k/3
-    bytes, or fewer.
+    :math:`M_{xz}=\mathrm{scale}_z\,\mathrm{table}[\mathrm{level}_{zx}]`. With three to six
+    different entries a report takes k/3 bytes, or fewer.
 
     Parameters
     ----------

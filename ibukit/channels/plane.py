@@ -56,10 +56,11 @@ class PlaneChannel(Channel):
     **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is much for a
     report that is improbable wherever there is mass. So `forward` takes from it only probabilities
     that exceed the bound on the error 1e10 times; the others it sums term by term, without
-    cancellation. Relative errors are thus below 1e-10 for every theta >= 0. There are few such
-    reports where it matters: g <= 1 + gap implies p_z >= q_z max_x M_xz / (1 + gap) for every
-    report seen. By the same inequality the weights w = q / p of `adjoint` are at most
-    (1 + gap) / max_x M_xz, so its error is that of rounding against max g.
+    cancellation. Relative errors are thus below 1e-10 for every :math:`\theta\ge0`. There are few
+    such reports where it matters: :math:`g\le1+\mathrm{gap}` implies
+    :math:`p_z\ge q_z\max_x M_{xz}/(1+\mathrm{gap})` for every report seen. By the same inequality
+    the weights w = q / p of `adjoint` are at most :math:`(1+\mathrm{gap})/\max_x M_{xz}`, so its
+    error is that of rounding against :math:`\max g`.
 
     Parameters
     ----------

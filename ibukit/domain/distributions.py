@@ -157,7 +157,7 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
         A distribution.
     bits : int
         From 1 to 52. The grid's step is :math:`2^{-\mathrm{bits}}`, by default about 1e-6, which is
-        far below the statistical error of an estimate from fewer than 10^10 reports.
+        far below the statistical error of an estimate from fewer than :math:`10^{10}` reports.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
 
     .. math:: \theta_x\leftarrow\frac{\theta_{x-1}+2\theta_x+\theta_{x+1}}{4},
 
-    at the ends (:math:`2\,\theta_{x} + \theta` of the neighbour) / 3, divided by the sum; from the
+    at the ends :math:`(2\theta_x+\theta_y)/3` with the neighbour y, divided by the sum; from the
     uniform distribution. It is the estimator that came with the square wave mechanism. No function
     is known that it maximises, and the likelihood may fall on the way; `gap` says how far from the
     maximum it ends. `smooth` chooses how much to smooth from the reports.

@@ -87,11 +87,11 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     -----
     The secrets without mass are found with a proof. Let the gap of theta_hat be G and p its fit,
     and :math:`u_z=p_z/p^*_z` with the fit p* of the MLEs. Then :math:`\sum_{z} q_z\,h(u_{z}) \le G`
-    with :math:`h(u) = u - 1 - \log u` [1]_, hence abs(:math:`u_{z} - 1`) <= r_z where
-    h(:math:`1 + r_{z}`) = G / :math:`q_z`, and g*_x <=
-    :math:`\sum_{z} q_z\,M_{xz}\,(1 + r_{z}) / p_{z}`; a secret where that is below 1 has mass 0 in
-    every MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only,
-    whose rows are independent: it is always unique, even where L is not strictly concave.
+    with :math:`h(u) = u - 1 - \log u` [1]_, hence :math:`|u_z-1|\le r_z` where
+    :math:`h(1+r_z)=G/q_z`, and g*_x <= :math:`\sum_{z} q_z\,M_{xz}\,(1 + r_{z}) / p_{z}`; a secret
+    where that is below 1 has mass 0 in every MLE. Under k-RR and under geometric noise on a line
+    the MLE charges reported values only, whose rows are independent: it is always unique, even
+    where L is not strictly concave.
 
     .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1
        <= 0.

@@ -63,8 +63,8 @@ def smooth(
         maximum.
     of : str
         "distribution", of which the users are a sample: :math:`\theta` itself; or "frequencies"
-        among the users themselves: :math:`F_{x}` = :math:`\sum_{z} q_z\,\theta_x\,M_{xz}` /
-        :math:`(\theta M)_z`, the mean over the reports of what each says of its sender's secret.
+        among the users themselves: :math:`F_x=\sum_z q_z\,\theta_x M_{xz}/(\theta M)_z`, the mean
+        over the reports of what each says of its sender's secret.
     strict : bool
         Raise where `tol` is missed. False returns the best estimate found, with the status
         MAX_ITER.
@@ -90,16 +90,17 @@ def smooth(
 
     Notes
     -----
-    With gamma_x = n :math:`g_{x}` - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity
-    gives for any :math:`\phi` that its penalised log-likelihood exceeds that of :math:`\theta` by
-    at most :math:`\max \gamma - \theta \cdot \gamma`. A step of Newton's method on
-    :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for
-    2,000 values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells a
-    step at a given penalty takes conjugate gradients by Fourier transforms, and memory for some
-    vectors of k numbers (6 s of work for 256 x 256 cells). They end where the system is solved to a
-    part in 10^4, which may cost a step more and leaves the certificate what it is. Otherwise a step
-    takes a matrix of shape (k, k): for alphabets of some thousand values. A penalty that is a tiny
-    fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
+    With :math:`\gamma_x=n\,g_x-\mathrm{penalty}\;\partial R/\partial\theta_x`, where g are the
+    ratios of `ibu`, concavity gives for any :math:`\phi` that its penalised log-likelihood exceeds
+    that of :math:`\theta` by at most :math:`\max \gamma - \theta \cdot \gamma`. A step of Newton's
+    method on :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line (0.4 s
+    of work for 2,000 values, 11 s for 100,000). For one mechanism of planar noise on more than
+    1,024 cells a step at a given penalty takes conjugate gradients by Fourier transforms, and
+    memory for some vectors of k numbers (6 s of work for 256 x 256 cells). They end where the
+    system is solved to a part in :math:`10^4`, which may cost a step more and leaves the
+    certificate what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some
+    thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE
+    is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly
     distributed, and with weak noise the reports tell how they are. :math:`\theta` leaves that out,

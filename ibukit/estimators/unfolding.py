@@ -165,9 +165,9 @@ def unfold(
         How often each report was seen. Weights or expected counts will do as well as whole numbers.
         Labels of a dict or a Series are those of the reports.
     matrix : array_like, DataFrame, scipy sparse matrix or MatrixMechanism, shape (k, m)
-        :math:`M_{xz}` = P(seen as z given x), a row for each secret and a column for each report,
-        as `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its secret
-        is seen with that probability.
+        :math:`M_{xz}=P(\text{seen as }z\mid x)`, a row for each secret and a column for each
+        report, as `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its
+        secret is seen with that probability.
     efficiency : array_like or True, optional
         The probability that each secret is seen. The rows must sum to these, or each to 1 (as for
         `MatrixMechanism`). By default, and with True, what the rows sum to.
@@ -203,12 +203,12 @@ def unfold(
     Notes
     -----
     Let :math:`\mu_{x} = \lambda_{x}\,e_{x}` be the numbers seen, T their sum, G =
-    :math:`\max_{x} g_x` with :math:`g_x` = :math:`\sum_{z} n_{z}\,M_{xz} / (e_{x}\,\nu_{z})`, and
+    :math:`\max_{x} g_x` with :math:`g_x=\sum_z n_z M_{xz}/(e_x\nu_z)`, and
     :math:`c = \sum_{z} n_{z}\,b_{z} / \nu_{z}`. For any :math:`\mu`*, by Jensen,
-    :math:`\sum_{z} n_{z}` log(:math:`\nu`*_z / nu_z) <= n :math:`\log ((T \cdot G + c) / n)`, and
-    the largest value of this less T* - T is :math:`n\,\log G - n + c / G + T` (for
-    :math:`c \le n\,G`): the gap. For a given T the problem is that of `mle` with the matrix M / e +
-    b / T, and T is found from T = n - c.
+    :math:`\sum_z n_z\log(\nu^*_z/\nu_z)\le n\log\bigl((TG+c)/n\bigr)`, and the largest value of
+    this less T* - T is :math:`n\,\log G - n + c / G + T` (for :math:`c \le n\,G`): the gap. For a
+    given T the problem is that of `mle` with the matrix M / e + b / T, and T is found from T = n -
+    c.
 
     References
     ----------

@@ -38,8 +38,8 @@ class FixedPoint(arguments.ReadOnlyArrays):
     support : ndarray of int
         Codes of the secrets with positive probability.
     is_mle : bool
-        Whether it maximises the likelihood: :math:`g_x` <= 1 for all x, within rounding (a gap of
-        at most 1e-9 nats).
+        Whether it maximises the likelihood: :math:`g_x\le1` for all x, within rounding (a gap of at
+        most 1e-9 nats).
     largest_ratio : float
         :math:`\max_{x} g_x`; its logarithm is the `gap`.
     dimension : int
@@ -74,11 +74,11 @@ class FixedPoint(arguments.ReadOnlyArrays):
 def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]:
     r"""Find every fixed point of the iterative Bayesian update.
 
-    They are the :math:`\theta` with :math:`\theta_x\,g_x` = :math:`\theta_x` for all x, where
+    They are the :math:`\theta` with :math:`\theta_x g_x=\theta_x` for all x, where
     :math:`g_x=\sum_z q_z\,\frac{M_{xz}}{(\theta M)_z}`. The iterative Bayesian update replaces
     :math:`\theta_x` by :math:`\theta_x\,g_x`, so :math:`\theta` is fixed exactly when :math:`g_x` =
     1 on its support, which is to say: when it maximises the likelihood among the distributions with
-    no mass elsewhere. It is a maximum likelihood estimate exactly when :math:`g_x` <= 1 for the
+    no mass elsewhere. It is a maximum likelihood estimate exactly when :math:`g_x\le1` for the
     other secrets, too. So each face of the simplex (each of the :math:`2^{k} - 1` possible
     supports) holds fixed points with full support there exactly if the likelihood restricted to it
     has a maximiser in its relative interior; and then those are all of its maximisers there.

@@ -87,7 +87,7 @@ class Identifiability(arguments.ReadOnlyArrays):
 def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     r"""Whether different distributions always give different reports.
 
-    That is whether :math:`\theta M` = phi M implies :math:`\theta = \phi` for all distributions
+    That is whether :math:`\theta M=\phi M` implies :math:`\theta = \phi` for all distributions
     :math:`\theta`, :math:`\phi`: rank M = k. It is the condition without which no estimator is
     consistent at every :math:`\theta`, and with which the maximum likelihood estimate is. k-RR,
     unary encodings (RAPPOR, OUE), subset selection, geometric and Gaussian noise, and Laplace noise

@@ -41,13 +41,13 @@ TELLING, AT_ONCE = 8, 16
 def dominated(
     mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False
 ) -> NDArray[np.bool_]:
-    """Which secrets are less likely than another, whatever was reported.
+    r"""Which secrets are less likely than another, whatever was reported.
 
-    These are the x' with :math:`M_{x}`'z <= :math:`M_{xz}` for all reports z seen, and < for one of
-    them, for some x. No maximum likelihood estimate gives them mass: what it gave to x' would be
-    better placed at x. On a finite alphabet the other secrets are thus a likely subset, the
-    smallest in the paper's sense: each of those left out is dominated by one that stays, because a
-    chain of ever better secrets ends.
+    These are the x' with :math:`M_{x'z}\le M_{xz}` for all reports z seen, and < for one of them,
+    for some x. No maximum likelihood estimate gives them mass: what it gave to x' would be better
+    placed at x. On a finite alphabet the other secrets are thus a likely subset, the smallest in
+    the paper's sense: each of those left out is dominated by one that stays, because a chain of
+    ever better secrets ends.
 
     Parameters
     ----------
@@ -119,19 +119,18 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     -----
     - `RandomizedResponse`: the values reported. Any of them dominates all that were not.
     - `LinearGeometric`, `TruncatedGeometric`, `Exponential` on a `Line`: the values reported (those beyond an end
-      count as the end). There :math:`M_{xz}` = f_z :math:`g_x` e^(-c|x - z|) with g = 1, or
-      :math:`g_x` = 1 / N_x and :math:`c = \varepsilon / 2` for the exponential mechanism. Let x lie
-      between two neighbouring reports a < b. As :math:`e^{cx}` and :math:`e^{-cx}` are interpolated
-      exactly by A = sinh(c (b - x)) / sinh(c (b - a)) and B = sinh(c (x - a)) / sinh(c (b - a)),
-      :math:`M_{xz}` = A :math:`(g_{x} / g_{a})\,M_{az} + B\,(g_{x} / g_{b})\,M_{bz}` for every
-      report z. These weights sum to less than 1: for g = 1 because cosh is convex; for the
-      exponential mechanism because N is a sum of terms :math:`e^{-c|x-y|}` of which those with
-      :math:`y \le a` or :math:`y \ge b` are interpolated, and those with y in between, among them y
-      = x, exceed the interpolation. So the mixture of a and b, scaled to :math:`\sum 1`, gives
-      every report more. Beyond the last report b :math:`M_{xz}` = e^(-c(x - b))
-      :math:`(g_{x} / g_{b})\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. That the nearer
-      value is the likelier one, which the exponential mechanism need not fulfil on a line that
-      ends, is not used.
+      count as the end). There :math:`M_{xz}=f_z\,g_x\,e^{-c|x-z|}` with g = 1, or :math:`g_x=1/N_x`
+      and :math:`c = \varepsilon / 2` for the exponential mechanism. Let x lie between two
+      neighbouring reports a < b. As :math:`e^{cx}` and :math:`e^{-cx}` are interpolated exactly by
+      :math:`A=\frac{\sinh c(b-x)}{\sinh c(b-a)}` and :math:`B=\frac{\sinh c(x-a)}{\sinh c(b-a)}`,
+      :math:`M_{xz}=A\,(g_x/g_a)\,M_{az}+B\,(g_x/g_b)\,M_{bz}` for every report z. These weights sum
+      to less than 1: for g = 1 because cosh is convex; for the exponential mechanism because N is a
+      sum of terms :math:`e^{-c|x-y|}` of which those with :math:`y \le a` or :math:`y \ge b` are
+      interpolated, and those with y in between, among them y = x, exceed the interpolation. So the
+      mixture of a and b, scaled to :math:`\sum 1`, gives every report more. Beyond the last report
+      b :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. That
+      the nearer value is the likelier one, which the exponential mechanism need not fulfil on a
+      line that ends, is not used.
     - `LinearLaplace`: from the least to the largest report.
     - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie in the bounding
       box of the reports and within :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` of their

@@ -56,7 +56,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         return self.upper - self.lower <= WIDTH_OF_A_POINT
 
     def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
-        r"""Least and greatest sum_x weights_x :math:`\theta_x` over all MLEs.
+        r"""Least and greatest :math:`\sum_x\mathrm{weights}_x\theta_x` over all MLEs.
 
         With weights 0 and 1 the probability of an event, with the secrets' values the mean: what
         the reports say of a sum, even where they do not determine its terms.

@@ -68,14 +68,14 @@ class MatrixMechanism(FiniteMechanism):
 
     Notes
     -----
-    With :math:`\phi_{x}` = :math:`\theta_x\,e_{x} / \sum_{y} \theta_{y}\,e_{y}`, the distribution
-    of the secrets among those seen, :math:`p = \phi\,M / e` has row-stochastic entries, and
-    :math:`\theta_x` is proportional to :math:`\phi_{x} / e_{x}`. The map between :math:`\theta` and
-    :math:`\phi` is one to one, so :math:`\theta` maximises the likelihood of the reports seen if
-    and only if its :math:`\phi` does, and within the same gap: the certificate of an estimate holds
-    for :math:`\theta`. It is also the :math:`\theta` of the largest Poisson likelihood of the
-    counts, :math:`\sum_{z} n_{z}\,\log \nu_{z} - \nu_{z}` with :math:`\nu = N\,\theta M`, over all
-    N and :math:`\theta` together: given :math:`\theta`, the best N is that with
+    With :math:`\phi_x=\theta_x e_x/\sum_y\theta_y e_y`, the distribution of the secrets among those
+    seen, :math:`p = \phi\,M / e` has row-stochastic entries, and :math:`\theta_x` is proportional
+    to :math:`\phi_{x} / e_{x}`. The map between :math:`\theta` and :math:`\phi` is one to one, so
+    :math:`\theta` maximises the likelihood of the reports seen if and only if its :math:`\phi`
+    does, and within the same gap: the certificate of an estimate holds for :math:`\theta`. It is
+    also the :math:`\theta` of the largest Poisson likelihood of the counts,
+    :math:`\sum_{z} n_{z}\,\log \nu_{z} - \nu_{z}` with :math:`\nu = N\,\theta M`, over all N and
+    :math:`\theta` together: given :math:`\theta`, the best N is that with
     :math:`\sum_{z} \nu_{z} = \sum_{z} n_{z}`, and what is left is the likelihood of the reports
     seen. If the number of lost reports is known, use it: count them in a column 1 - e of their own,
     without `efficiency`.

@@ -116,9 +116,10 @@ class Plan(arguments.ReadOnlyArrays):
     def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats:
         r"""Root mean square error of the whole distribution.
 
-        It is sqrt(E ||estimate - :math:`\theta`||_2^2). The expectation is over the secrets, drawn
-        independently from :math:`\theta`, and the noise. In the worst case it is that of the
-        :math:`\theta` for which it is largest, mostly another one than `distribution`.
+        It is :math:`\sqrt{\mathbb E\lVert\mathrm{estimate}-\theta\rVert_2^2}`. The expectation is
+        over the secrets, drawn independently from :math:`\theta`, and the noise. In the worst case
+        it is that of the :math:`\theta` for which it is largest, mostly another one than
+        `distribution`.
 
         Parameters
         ----------

@@ -109,8 +109,8 @@ def audit(
     bounded after Clopper and Pearson, each with error probability (1 - `confidence`) / 2. The
     logarithm of the quotient of the bounds is a bound of epsilon; if epsilon is per unit of
     distance, it is divided by the distance of x and y. A bound above the claimed epsilon proves a
-    leak. No bound proves that there is none: an event of probability 10^-9 is not seen in 10^7
-    reports.
+    leak. No bound proves that there is none: an event of probability :math:`10^{-9}` is not seen in
+    :math:`10^7` reports.
 
     Parameters
     ----------

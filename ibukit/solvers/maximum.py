@@ -151,7 +151,7 @@ def maximise(
 
     M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows
     neither tallies nor estimates. The solvers that suit the channel are tried, the best suited
-    first, until the certificate :math:`\log\max_x g_x`, g = M (q / :math:`\theta M`), is at most
+    first, until the certificate :math:`\log\max_x g_x`, :math:`g=M\,(q/\theta M)`, is at most
     `tol`, or 1e-13, which is rounding.
 
     Parameters

@@ -178,12 +178,11 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     :math:`k / (n\,\varepsilon^{2})` for small epsilon, tight at k = 2) holds of these. Unlike (60)
     they do not depend on the number of reports. Proof: with :math:`m_{z}` the least entry of column
     z, the differences of its entries are at most :math:`(e^{\varepsilon} - 1)\,m_{z}`,
-    :math:`(\theta M)_z` >= m_z and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k - 1
+    :math:`(\theta M)_z\ge m_z` and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k - 1
     coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and its determinant at most the
-    (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities psi_x >=
-    e^-eps :math:`\theta_x`, and log det is concave, so :math:`\log \det N` >=
-    :math:`\sum_z(\theta M)_z` sum_x log psi_x >= -k :math:`\varepsilon` + sum_x log
-    :math:`\theta_x`. Then (51) and (52).
+    (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities
+    :math:`\psi_x\ge e^{-\varepsilon}\theta_x`, and log det is concave, so :math:`\log\det
+    N\ge\sum_z(\theta M)_z\sum_x\log\psi_x\ge-k\varepsilon+\sum_x\log\theta_x`. Then (51) and (52).
 
     References
     ----------
@@ -259,8 +258,8 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     Both bounds are ours, and stronger than (59) in its provable form. That no mechanism has a
     smaller worst case than subset selection, in the limit of many users, is due to Ye and Barg
     [ye2017]_; here it is proved at uniform :math:`\theta`, with what holds at others. Proofs: write
-    :math:`M_{xz}` = m_z :math:`(1 + c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0, 1]. (1)
-    The trace of J on the directions that keep the sum is at most
+    :math:`M_{xz}=m_z(1+c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0, 1]. (1) The trace of
+    J on the directions that keep the sum is at most
     :math:`c^{2}\,k\,\sum_{z} m_{z}\,s_{z}\,(1 - s_{z})`, where :math:`s_{z}` is the mean of
     :math:`u_{xz}` over x, and :math:`\sum_{z} m_{z}\,(1 + c\,s_{z}) = 1`, so it is at most
     :math:`c^{2}\,k\,\max_{s} s\,(1 - s) / (1 + c\,s) = k\,(e^{\varepsilon / 2} - 1)^{2}`; and

@@ -56,8 +56,9 @@ class HistogramEncoding(Mechanism):
 
     Notes
     -----
-    `inv` gives the published estimate, the mean of z: unbiased, with n times the variance 8 / eps^2
-    + :math:`\theta_x` (1 - :math:`\theta_x`). A tally keeps the matrix of densities, 8 k n bytes.
+    `inv` gives the published estimate, the mean of z: unbiased, with n times the variance
+    :math:`8/\varepsilon^2` + :math:`\theta_x` (1 - :math:`\theta_x`). A tally keeps the matrix of
+    densities, 8 k n bytes.
 
     References
     ----------

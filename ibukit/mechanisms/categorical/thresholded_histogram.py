@@ -21,11 +21,11 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
 
     Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of
     the report says whether entry x is above the threshold t. So the secret's own bit is 1 with
-    probability p = 1 - e^(nominal (t - 1) / 2) / 2, every other with probability q = e^(-nominal t
-    / 2) / 2, each on its own: a unary encoding. The noisy entries satisfy local differential
-    privacy at the nominal level; the bits are more private. Their tight level `epsilon` = ln p (1 -
-    q) / ((1 - p) q) is below: 0.896 for a nominal 1 at the best threshold. Reports are simulated
-    (as bits with these chances), see `Mechanism`.
+    probability :math:`p=1-\frac12e^{\mathrm{nominal}\,(t-1)/2}`, every other with probability
+    :math:`q=\frac12e^{-\mathrm{nominal}\,t/2}`, each on its own: a unary encoding. The noisy
+    entries satisfy local differential privacy at the nominal level; the bits are more private.
+    Their tight level `epsilon` = :math:`\ln\frac{p(1-q)}{(1-p)q}` is below: 0.896 for a nominal 1
+    at the best threshold. Reports are simulated (as bits with these chances), see `Mechanism`.
 
     Parameters
     ----------

@@ -30,13 +30,15 @@ def average_mechanism(
     :math:`A[n]=\sum_A w_A A`. In closed form where there is one, in time linear in the number of
     mechanisms:
 
-    - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
-    - subset selections of one size to one of that size: e^eps[n] is the average probability of a
-      set that holds the secret over that of one that does not;
-    - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to
-      an OUE, but *bit by bit only*: each bit has the law of the average, the bits together have
-      not, as those of one report share the mechanism they came through. That is enough for matrix
-      inversion, and wrong as a likelihood;
+    - k-RRs average to a k-RR, with
+      :math:`\frac1{k-1+e^{\varepsilon[n]}}=\sum_A\frac{w_A}{k-1+e^{\varepsilon_A}}`;
+    - subset selections of one size to one of that size: :math:`e^{\varepsilon[n]}` is the average
+      probability of a set that holds the secret over that of one that does not;
+    - RAPPORs to a RAPPOR, with
+      :math:`\frac1{1+e^{\varepsilon[n]/2}}=\sum_A\frac{w_A}{1+e^{\varepsilon_A/2}}`,
+      and OUEs to an OUE, but *bit by bit only*: each bit has the law of the average, the bits
+      together have not, as those of one report share the mechanism they came through. That is
+      enough for matrix inversion, and wrong as a likelihood;
     - everything else is added up as matrices, also classes that inherit from these, which may have
       another law.
 

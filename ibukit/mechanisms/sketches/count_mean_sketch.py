@@ -26,10 +26,10 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     Each user draws one of `rows` hash functions :math:`h_{j}`, sets bit :math:`h_{j}(x)` of `width`
     bits, and keeps each bit with probability :math:`\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`,
-    else flips it. P(j, b given x) = p^width
-    exp(:math:`-(1 / 2 + S(b) / 2 - b_{h_{j}(x)})\,\varepsilon`) / rows with S(b) the number of ones
-    and p the probability that a bit is kept. These probabilities satisfy epsilon-local differential
-    privacy, tightly. Reports are simulated, see `Mechanism`.
+    else flips it. :math:`P(j,b\mid
+    x)=p^{\mathrm{width}}\,e^{-(1/2+S(b)/2-b_{h_j(x)})\,\varepsilon}/\mathrm{rows}` with S(b) the
+    number of ones and p the probability that a bit is kept. These probabilities satisfy
+    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     The hash functions are public and known: given them, the likelihood is exact, whatever secrets
     collide. The published estimator knows them only on average.
@@ -62,12 +62,13 @@ class CountMeanSketch(Sketch, NumberedBits):
     mean of c b / 2 + 1/2 - 1/m over the reports, where b = +1 or -1 is the bit of the secret's
     bucket and :math:`c = (e^{\varepsilon / 2} + 1) / (e^{\varepsilon / 2} - 1)`. It is unbiased on
     average over random hash functions. If each report had a function of its own, n times its
-    variance given the secrets would be (m / (m - 1))^2 (:math:`c^{2} - 1`) / 4 + (1 -
-    :math:`\theta_x`) / (m - 1). For given functions it has a bias that no number of reports
-    removes: :math:`m / (m - 1)\,\sum_{y \ne x} \theta_{y}` (share of the rows where x and y collide
-    - 1/m), of which the root mean square over hash functions is at most
-    :math:`\lVert \theta\rVert ` / :math:`\sqrt{(m-1)\,\mathrm{rows}}`. The maximum likelihood
-    estimate has none.
+    variance given the secrets would be
+    :math:`\bigl(\frac m{m-1}\bigr)^2\frac{c^2-1}4+\frac{1-\theta_x}{m-1}`. For given functions it
+    has a bias that no number of reports removes:
+    :math:`\frac m{m-1}\sum_{y\ne x}\theta_y\,(c_{xy}-\frac1m)` with :math:`c_{xy}` the share of the
+    rows where x and y collide, of which the root mean square over hash functions is at most
+    :math:`\lVert\theta\rVert/\sqrt{(m-1)\,\mathrm{rows}}`. The maximum likelihood estimate has
+    none.
 
     References
     ----------

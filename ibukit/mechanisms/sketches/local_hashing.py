@@ -17,10 +17,10 @@ class LocalHashing(HashedReports):
     A user draws a seed, uniformly from :math:`0 \ldots 2^{63} - 1`, hashes the secret to a bucket
     0..g-1 by the hash function of this seed, and reports the seed and a bucket: the secret's own
     with probability :math:`p=\frac{e^\varepsilon}{e^\varepsilon+g-1}`, each other with probability
-    :math:`1 / (e^{\varepsilon} + g - 1)`. So P(seed, y given x) = 2^-63 (p if H(x) = y, else
-    :math:`1 / (e^{\varepsilon} + g - 1)`): given the hash, whatever it is, the likelihood is exact.
-    These probabilities satisfy epsilon-local differential privacy, tightly unless a hash function
-    sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
+    :math:`1 / (e^{\varepsilon} + g - 1)`. So :math:`P(\mathrm{seed},y\mid x)` is :math:`2^{-63}`
+    times p if H(x) = y, else times :math:`1/(e^\varepsilon+g-1)`: given the hash, whatever it is,
+    the likelihood is exact. These probabilities satisfy epsilon-local differential privacy, tightly
+    unless a hash function sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
 
     The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every
     machine. g = 2 is BLH, the default g is OLH's.
