@@ -1,4 +1,4 @@
-"""The matrix of a Newton step for the smoothest fit, and its determinant: dense, or in O(k) on a line.
+"""Matrix of a Newton step of penalised likelihood, with its determinant: dense or of a line.
 
 H = S M W M^T S + C with S = diag(sqrt theta), W = diag(q / p^2), and C the roughness's, a multiple
 of `Roughness.curvature`.
@@ -19,26 +19,29 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 
-# the band of the line's system: three unknowns a position, each tied to its like at the neighbours
+# Bandwidth of the line's system on either side: three unknowns a position, each coupled to the same
+# unknown at the neighbouring positions.
 BAND = 3
+# Ridges tried in turn, relative to each diagonal entry, where rounding makes the matrix indefinite.
+RIDGES = (0.0, 1e-15, 1e-12, 1e-9)
 
 
 class Curvature(ABC):
-    """-1/4 the second derivatives along sqrt theta, factorised."""
+    """-1/4 the Hessian along sqrt theta, factorised."""
 
     @abstractmethod
     def solve(self, side: Floats) -> Floats:
-        """H^-1 side, shape (k,)."""
+        """Return H^-1 side, shape (k,)."""
 
     def step(self, rise: Floats, root: Floats) -> Floats:
-        """Newton's step for a slope `rise` along the directions at right angles to `root`."""
+        """Return Newton's step for a gradient `rise`, in directions orthogonal to `root`."""
         v, out = self.solve(rise), self.solve(root)
         v -= out * (root @ v) / (root @ out)
         return v
 
 
 class Determined(Curvature):
-    """With a determinant."""
+    """A curvature whose determinant is known."""
 
     @property
     @abstractmethod
@@ -54,7 +57,7 @@ class DenseCurvature(Determined):
 
     @override
     def solve(self, side: Floats) -> Floats:
-        return np.asarray(cho_solve((self.factor, True), side))
+        return cho_solve((self.factor, True), side)
 
     @property
     @override
@@ -83,7 +86,7 @@ class LineCurvature(Determined):
     def solve(self, side: Floats) -> Floats:
         whole = np.zeros(3 * len(side))
         whole[::3] = side
-        return np.asarray(dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3])
+        return dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3]
 
     @property
     @override
@@ -94,7 +97,10 @@ class LineCurvature(Determined):
 def line_curvature(
     line: LineChannel, root: Floats, w: Floats, diagonal: Floats, beside: Floats
 ) -> Curvature | None:
-    """H of a line, w over its reports as q / p^2 is, and C by its diagonal and what is beside it; None if singular."""
+    """Factorise H of a line; None if it is singular.
+
+    `w` is q / p^2 over the reports; `diagonal` and `beside`, next to the diagonal, are those of C.
+    """
     k, a = line.k, line.decay
     loss = (1 - a) * (1 + a)
     bands = np.zeros((3 * BAND + 1, 3 * k))
@@ -102,7 +108,7 @@ def line_curvature(
     middle[[0, -1]] = 1.0 if k > 1 else loss
 
     def put(row: int, column: int, values: Floats | float) -> None:
-        """Entries (3 i + row, 3 i + column), i from the first position at which both are inside."""
+        """Set entries (3 i + row, 3 i + column) for all positions i at which both are inside."""
         first = max(0, -(column // 3)) if column < 0 else 0
         last = k - (column // 3 if column >= 3 else 0)
         at = 3 * np.arange(first, last) + column
@@ -126,9 +132,8 @@ def line_curvature(
 
 
 def dense_curvature(matrix: Floats) -> Curvature | None:
-    """By Cholesky's factor; None if there is none."""
-    # it is positive definite; a tiny ridge, relative to each entry, where rounding says otherwise
-    for ridge in (0.0, 1e-15, 1e-12, 1e-9):
+    """Return H by its Cholesky factor; None if no ridge makes it positive definite."""
+    for ridge in RIDGES:
         try:
             return DenseCurvature(
                 np.tril(cho_factor(matrix + np.diag(ridge * np.diag(matrix)), lower=True)[0])

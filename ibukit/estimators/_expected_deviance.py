@@ -1,4 +1,4 @@
-"""What chance alone makes of the deviance, where few reports are expected as well as where many are."""
+"""The expected deviance of a perfect model, also for reports that are expected seldom."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from ibukit._ground.arguments import Floats
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
-# expected numbers between which the expectation is tabulated; outside its two expansions are exact
-# to 1e-5
+# Expected numbers of reports between which the expectation is tabulated. Outside, its expansions
+# for small and for large mu have errors below 1e-5.
 MIN_TABULATED, MAX_TABULATED = 1e-9, 100.0
 
 
 def expected_deviance_term(log_mean: Floats) -> Floats:
-    """E[2 C log(C / mu) given C >= 1], C Poisson with mean mu = exp(log_mean).
+    """Return E[2 C log(C / mu) given C >= 1], C Poisson with mean mu = exp(log_mean).
 
-    What a report that was seen at all adds to the deviance on average: 1 where it is expected
-    often, 1.8 where once, about 2 log(1 / mu) where hardly ever. So the sum of these over the
-    reports seen has the mean of the deviance, whatever the reports that were not seen.
+    This is the mean contribution to the deviance of a report that was seen at all: 1 if it is
+    expected often, 1.8 if once, about 2 log(1 / mu) if hardly ever. The sum of these over the
+    reports seen is therefore an unbiased estimate of the mean deviance, without a term for the
+    reports that were not seen.
     """
     few, many = math.log(MIN_TABULATED), math.log(MAX_TABULATED)
-    if log_mean.min() >= many:  # mostly, and this is asked at every step
+    # The usual case has a shortcut, because the rule is evaluated at every step.
+    if log_mean.min() >= many:
         inverse = np.exp(-log_mean)
-        return np.asarray(1 + inverse * (1 + inverse) / 6)
+        return 1 + inverse * (1 + inverse) / 6
     seldom = float(_table()(few)) - 2 * (log_mean - few)
     between = _table()(np.clip(log_mean, few, many))
     inverse = np.exp(-np.maximum(log_mean, many))
@@ -39,12 +41,14 @@ def expected_deviance_term(log_mean: Floats) -> Floats:
 
 @cache
 def _table() -> CubicSpline:
-    from scipy.interpolate import CubicSpline  # slow to load, and needed here alone
+    # Slow to load, and needed here alone.
+    from scipy.interpolate import CubicSpline
 
     at = np.linspace(math.log(MIN_TABULATED), math.log(MAX_TABULATED), 200)
-    count = np.arange(300)  # a Poisson variable of mean 100 is never as large
+    # A Poisson variable of mean 100 is 300 or more with a probability below 1e-50.
+    count = np.arange(300)
     mean = np.exp(at)[:, None]
     probability = np.exp(xlogy(count, mean) - mean - gammaln(count + 1))
-    # E[C] = mu makes the two forms equal, and every term of this one is at least 0
+    # Adding mu - C, whose mean is 0, makes every term at least 0: no cancellation.
     terms = 2 * (xlogy(count, count / mean) - count + mean)
     return CubicSpline(at, (probability * terms).sum(axis=1) / -np.expm1(-mean[:, 0]))

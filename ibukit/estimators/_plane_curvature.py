@@ -1,16 +1,17 @@
-"""The system of a Newton step for the smoothest fit on a plane, without a matrix.
+"""The system of a Newton step of penalised likelihood on a plane, solved without a matrix.
 
-H = S M W M^T S + C, as in `_curvature`. C is sparse, the other term two convolutions. Conjugate
-gradients solve with H. Where theta is even, cosine transforms U all but make it diagonal: C is c
-Laplace + v with a potential v, and S M W M^T S is tau times the square of the kernel K. Where theta
-is not, tau goes from the peaks to the valleys by powers of ten, so the cells are sorted by it into
-levels j with windows chi_j whose squares sum to 1, and
+H = S M W M^T S + C, as in `_curvature`. C is sparse, and a product with the other term takes two
+convolutions, so H is solved by preconditioned conjugate gradients. Where theta is nearly constant,
+cosine transforms U nearly diagonalise H: C is c Laplace + v with a potential v, and S M W M^T S is
+tau times the square of the kernel K. Elsewhere tau falls from the peaks to the valleys of theta by
+powers of ten. So the cells are sorted by tau into levels j with windows chi_j whose squares sum to
+1, and the preconditioner is
 
-    H^-1 is near sum_j chi_j E_j U^T (c Laplace + v_j + tau_j K^2)^-1 U E_j chi_j .
+    H^-1 ~ sum_j chi_j E_j U^T (c Laplace + v_j + tau_j K^2)^-1 U E_j chi_j .
 
-E_j is 1 but in cells from which theta rises steeply, where it makes up for what the diagonal of C
-has above v_j. Some ten to eighty iterations are enough unless the penalty is so weak that the fit
-becomes a comb.
+E_j is 1 except in cells from which theta rises steeply, where it compensates for the part of the
+diagonal of C above v_j. Ten to eighty iterations are enough unless the penalty is so small that the
+fit becomes a comb.
 """
 
 from __future__ import annotations
@@ -32,15 +33,18 @@ from ibukit.channels.fourier import padded_transforms
 from ibukit.channels.plane import FAR
 from ibukit.estimators._curvature import Curvature
 
-Reals = NDArray[Any]  # of single or double precision
-# up to here a dense matrix is as fast
+# Arrays of single or double precision.
+Reals = NDArray[Any]
+# Number of cells up to which a dense matrix is as fast.
 DENSE_SECRETS = 1024
-# of a residual relative to the right-hand side: of a quick step in single precision, and of a
-# careful one
+# Residual, relative to the right-hand side, of a quick solution in single precision and of a
+# careful one.
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
+# Iterations of conjugate gradients; beyond it the direction found so far is taken.
 MAX_CONJUGATE = 1000
-# by how much tau falls from level to level, and below which share of c the reports no longer count
-LEVEL, FAINT = 20.0, 0.03
+# Factor by which tau falls from level to level, and share of c below which the reports are
+# negligible in the preconditioner.
+LEVEL_FACTOR, NEGLIGIBLE_SHARE = 20.0, 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class PlaneCurvature(Curvature):
     careful: bool = False
 
     def times(self, x: Floats) -> Floats:
-        """H x; unless careful with an error of single precision in the reports' part."""
+        """Return H x; unless careful, the reports' part has the error of single precision."""
         y = self.diagonal * x
         field, out = x.reshape(self.channel.shape), y.reshape(self.channel.shape)
         across, along = self.beside
@@ -80,30 +84,30 @@ class PlaneCurvature(Curvature):
         if self.careful:
             return channel.gram_product(self.w, x)
         y = self._single(x)
-        if channel.columns.size:  # which it leaves out
+        # Reports at the border of the plane have columns of their own, which it leaves out.
+        if channel.columns.size:
             y += channel.columns @ (self.w[channel.kinds == FAR] * (x @ channel.columns))
         return y
 
     @override
     def solve(self, side: Floats) -> Floats:
-        return self._gradients(side, None)
+        return self._conjugate_gradients(side, None)
 
     @override
     def step(self, rise: Floats, root: Floats) -> Floats:
-        return self._gradients(rise, root)
+        return self._conjugate_gradients(rise, root)
 
-    def _gradients(self, side: Floats, normal: Floats | None) -> Floats:
+    def _conjugate_gradients(self, side: Floats, normal: Floats | None) -> Floats:
         if normal is not None:
-            from_normal = self._nearly(normal)
+            from_normal = self._precondition(normal)
             from_normal /= float(normal @ from_normal)
 
         def direction(rest: Floats) -> Floats:
             if normal is None:
-                return self._nearly(rest)
-            # off the multiple of the normal that the residual carries: what rounding makes of it
-            # would grow
+                return self._precondition(rest)
+            # The residual's component along the normal is removed: its rounding error would grow.
             rest -= normal * float(from_normal @ rest)
-            z = self._nearly(rest)
+            z = self._precondition(rest)
             return z - from_normal * float(normal @ z)
 
         x, rest = np.zeros_like(side), side.copy()
@@ -116,7 +120,8 @@ class PlaneCurvature(Curvature):
             image = self.times(p)
             curvature = float(p @ image)
             if not (curvature > 0 and np.isfinite(curvature)):
-                break  # rounding has the word: what was found is still a direction of ascent
+                # Rounding has spoiled the iteration; x is still a direction of ascent.
+                break
             x += size / curvature * p
             rest -= size / curvature * image
             z = direction(rest)
@@ -133,8 +138,8 @@ class PlaneCurvature(Curvature):
         return across * waves[0][:, None] + along * waves[1]
 
     @cached_property
-    def _told(self) -> tuple[Floats, Floats]:
-        """K^2 in the waves, and the diagonal of the reports' term in its units: tau of each cell."""
+    def _reports_term(self) -> tuple[Floats, Floats]:
+        """K^2 in the cosine basis, and tau of each cell, from the diagonal of the reports' term."""
         rows, cols = self.channel.shape
         kernel = self.channel.kernels[0][:rows, :cols]
         squares = padded_transforms.kernel_spectrum(kernel, (2 * rows, 2 * cols))[:rows, :cols] ** 2
@@ -142,14 +147,14 @@ class PlaneCurvature(Curvature):
 
     @cached_property
     def _levels(self) -> list[tuple[Reals, Reals]]:
-        """For each level chi_j E_j, and the inverse eigenvalues, both of shape (n_rows, n_cols)."""
-        rough, (squares, tau) = self._laplace, self._told
+        """chi_j E_j and the inverse eigenvalues of each level, both of shape (n_rows, n_cols)."""
+        rough, (squares, tau) = self._laplace, self._reports_term
         precision = np.float64 if self.careful else np.float32
-        top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL)
-        least = max(-FAINT * max(self.beside) / float(squares.max()), 1e-12 * top)
-        last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL)))
+        top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL_FACTOR)
+        least = max(-NEGLIGIBLE_SHARE * max(self.beside) / float(squares.max()), 1e-12 * top)
+        last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL_FACTOR)))
         place = np.clip(
-            np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL), 0, last
+            np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL_FACTOR), 0, last
         )
         levels = []
         for j in range(last + 1):
@@ -157,7 +162,7 @@ class PlaneCurvature(Curvature):
             inside = window > math.sqrt(0.5)
             if not inside.any():
                 continue
-            here = top / LEVEL**j if j < last else float(np.average(tau, weights=window**2))
+            here = top / LEVEL_FACTOR**j if j < last else float(np.average(tau, weights=window**2))
             potential = max(0.0, float(np.median((self.diagonal - self.degrees)[inside])))
             expected = self.degrees + potential
             steep = np.sqrt(expected / np.maximum(self.diagonal, expected))
@@ -167,11 +172,10 @@ class PlaneCurvature(Curvature):
             )
         return levels
 
-    def _nearly(self, r: Floats) -> Floats:
+    def _precondition(self, r: Floats) -> Floats:
         """The preconditioner, in single precision unless careful."""
-        unit = (
-            float(np.abs(r).max(initial=0.0)) or 1.0
-        )  # so that nothing leaves the range of single precision
+        # Scaled to stay within the range of single precision.
+        unit = float(np.abs(r).max(initial=0.0)) or 1.0
         field = (r / unit).reshape(self.channel.shape)
         total = np.zeros(self.channel.shape)
         for window, inverse in self._levels:
@@ -182,4 +186,5 @@ class PlaneCurvature(Curvature):
 
 
 def _positive(eigenvalues: Floats) -> Floats:
+    """Raise eigenvalues to at least their rounding error."""
     return np.maximum(eigenvalues, np.finfo(float).eps * float(eigenvalues.max()))

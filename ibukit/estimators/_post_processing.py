@@ -1,4 +1,4 @@
-"""From an unbiased estimate, which may have negative entries, to what is published: the usual ways, by name."""
+"""Post-processing of unbiased estimates, which may have negative entries, by name."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ibukit.errors import InvalidDistribution
 
 
 def norm_mul(v: Floats) -> Floats:
-    """Negative entries are set to 0 and the rest divided by its sum."""
+    """Set negative entries to 0 and divide by the sum."""
     return normalize(_clipped(v, "INV-N"))
 
 
 def base_pos(v: Floats) -> Floats:
-    """Negative entries are set to 0; the sum may be anything."""
+    """Set negative entries to 0; the sum may be anything."""
     return np.maximum(v, 0)
 
 
 def norm(v: Floats) -> Floats:
-    """The same number added to all entries, so that they sum to 1; some may be negative."""
-    return np.asarray(v + (1 - v.sum()) / len(v))
+    """Add the same number to all entries, so that they sum to 1; some may be negative."""
+    return v + (1 - v.sum()) / len(v)
 
 
 def norm_cut(v: Floats) -> Floats:
-    """The largest entries until they sum to 1, the last of them as well; the others are 0, and all divided by the sum.
+    """Keep the largest entries until they sum to 1, set the others to 0, and divide by the sum.
 
-    Positive entries that sum to less than 1 are all kept.
+    The entry that crosses 1 is kept. Positive entries that sum to less than 1 are all kept.
     """
     order = np.argsort(-_clipped(v, "Norm-Cut"), kind="stable")
     kept = np.maximum(v[order], 0)
-    before = np.cumsum(kept) - kept
-    kept[before >= 1] = 0
-    found = np.empty_like(kept)
-    found[order] = kept
-    return normalize(found)
+    sum_before = np.cumsum(kept) - kept
+    kept[sum_before >= 1] = 0
+    in_order = np.empty_like(kept)
+    in_order[order] = kept
+    return normalize(in_order)
 
 
 def _clipped(v: Floats, name: str) -> Floats:
@@ -48,7 +48,8 @@ def _clipped(v: Floats, name: str) -> Floats:
     return np.maximum(v, 0)
 
 
-# what the literature calls them (Wang et al. 2020), with the names of this package for two of them
+# The names of Wang et al. (2020), and "none", "normalize" and "project" of this package. The first
+# of each pair is what `Estimate.method` says.
 POST: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
     "none": ("INV", np.asarray),
     "normalize": ("INV-N", norm_mul),

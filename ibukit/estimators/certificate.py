@@ -1,4 +1,4 @@
-"""How good is this distribution? Its likelihood, and a proof of how far that is from the best there is."""
+"""Certificates: a bound on how far a likelihood is from its maximum, and estimates that bear it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     --------
     >>> import ibukit as ik
     >>> tally = ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally_counts([60, 40])
-    >>> round(ik.gap(tally, [0.5, 0.5]), 12)  # 0.6 = (0.9 + 0.3) / 2: the uniform distribution fits exactly
+    >>> round(ik.gap(tally, [0.5, 0.5]), 12)  # 0.6 = (0.9 + 0.3) / 2: a perfect fit
     0.0
     >>> round(ik.gap(tally, [0.4, 0.6]), 4)
     0.0834
@@ -70,8 +70,8 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
 
 
 def gap_among_seen(tally: Tally, theta: Floats) -> float:
-    """The gap of a distribution that goes into the channel as it is."""
-    return _read(tally, theta)[1]
+    """Return the gap of a distribution of the secrets among those seen, which the channel takes."""
+    return _certificate(tally, theta)[1]
 
 
 def certified(
@@ -82,18 +82,18 @@ def certified(
     method: str,
     known: tuple[float, float] | None = None,
 ) -> Estimate:
-    """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not.
+    """Build an `Estimate` and certify it.
 
-    `theta` is what the channel takes: where reports get lost, the distribution among those seen,
-    from which that of all secrets follows. The map is one to one and keeps the likelihood, so gap
-    and likelihood are those of both.
+    `known` is (log-likelihood, gap) if the caller has already computed them. `theta` is what the
+    channel takes: if reports get lost, the distribution among those seen, from which that of all
+    secrets follows. The map is one to one and keeps the likelihood, so gap and likelihood are those
+    of both.
     """
-    log_likelihood, excess = known or _read(tally, theta)
+    log_likelihood, excess = known or _certificate(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=arguments.frozen(to_all(theta, tally.efficiency)),
-        # what the channel leaves out of a report's probability is a factor, the same for every
-        # theta
+        # The channel leaves out a factor of each report's probability that theta does not change.
         log_likelihood=log_likelihood + tally.log_offset,
         gap=math.inf if off else excess,
         status=status,
@@ -107,19 +107,22 @@ def certified(
 def certified_on_or_off_simplex(
     tally: Tally, v: Floats, status: Status, n_iter: int, method: str
 ) -> Estimate:
-    """The same of a vector that may lie off the simplex; the status then says so."""
+    """Build an `Estimate` of a vector that may be off the simplex, which its status then says."""
     on_simplex = (v >= 0).all() and abs(v.sum() - 1) <= arguments.SUM_TOLERANCE
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
 
 
-def as_estimate(given: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
-    """An estimate as it is; a bare distribution, called `name` where it is none, with its certificate."""
-    if isinstance(given, Estimate):
-        return given
-    theta = arguments.distribution(name, given, tally.k)
+def as_estimate(value: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
+    """Return an estimate unchanged, and a distribution with its certificate.
+
+    The error for anything else calls it `name`.
+    """
+    if isinstance(value, Estimate):
+        return value
+    theta = arguments.distribution(name, value, tally.k)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
 
 
-def _read(tally: Tally, theta: Floats) -> tuple[float, float]:
-    """The channel's log-likelihood and the gap without keeping a number for each report."""
+def _certificate(tally: Tally, theta: Floats) -> tuple[float, float]:
+    """Return log-likelihood and gap in one pass, without storing a number for each report."""
     return tally.operator.certificate(theta, tally.counts, tally.n)

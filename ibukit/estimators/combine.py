@@ -1,4 +1,4 @@
-"""Reports that came through several mechanisms: combine the results, or combine the mechanisms."""
+"""Combine several mechanisms: by averaging estimates, or by one for the average mechanism."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
 Estimator = Callable[..., Estimate | ArrayLike]
 
 WEIGHTS = {"users": "n_A / n", "variance": "inverse variances"}
-# what a combination says of itself is the first of these that is true of a group
+# The status of a combination is the first of these that one of the groups has.
 WORST_FIRST = (
     Status.MAX_ITER,
     Status.OUT_OF_REACH,
@@ -105,11 +105,15 @@ def combine_results(
     >>> rng, line = np.random.default_rng(1), ik.Line(0, 9)
     >>> truth = ik.normalize(np.arange(1, 11))
     >>> counts = rng.multinomial(5000, truth)
-    >>> tally = sum(ik.RandomizedResponse(line, epsilon).simulate(counts, rng) for epsilon in (0.2, 1.0, 5.0))
+    >>> mechanisms = [ik.RandomizedResponse(line, epsilon) for epsilon in (0.2, 1.0, 5.0)]
+    >>> tally = sum(mechanism.simulate(counts, rng) for mechanism in mechanisms)
     >>> papers = combine_results(tally, ik.inv, post="project")
     >>> ours = combine_results(tally, ik.inv, weights="variance", post="none", project=True)
-    >>> [round(ik.total_variation(estimate.distribution, truth), 3) for estimate in (papers, ours, ik.mle(tally))]
-    [0.207, 0.009, 0.01]
+    >>> for estimate in (papers, ours, ik.mle(tally)):
+    ...     print(round(ik.total_variation(estimate.distribution, truth), 3))
+    0.207
+    0.009
+    0.01
     """
     _check(estimator)
     if not arguments.is_one_of(weights, WEIGHTS):
@@ -118,19 +122,21 @@ def combine_results(
     parts = check_tally(tally).parts
     shares = np.array([part.counts.sum() / tally.n for part in parts])
     if weights == "variance":
-        shares = shares / np.array([_error(part) for part in parts])
+        shares = shares / np.array([_squared_error_of_inv(part) for part in parts])
         shares /= shares.sum()
-    found = [_found(estimator, Tally((part,)), options, strict) for part in parts]
-    estimates = [each.estimate for each in found]
+    outcomes = [_run(estimator, Tally((part,)), options, strict) for part in parts]
+    estimates = [outcome.estimate for outcome in outcomes]
     average = np.zeros(tally.k)
     for share, estimate in zip(shares, estimates, strict=True):
         average += share * estimate.distribution
-    ended = {estimate.status for estimate in estimates}
-    status = next((status for status in WORST_FIRST if status in ended), Status.CLOSED_FORM)
+    reached = {estimate.status for estimate in estimates}
+    status = next((status for status in WORST_FIRST if status in reached), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
-    method = f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if projected else ''}"
+    method = f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}"
+    method += ", projected" if projected else ""
     vector = project_to_simplex(average) if projected else average
-    return _checked(certified_on_or_off_simplex(tally, vector, status, steps, method), found)
+    combined = certified_on_or_off_simplex(tally, vector, status, steps, method)
+    return _raise_if_missed(combined, outcomes)
 
 
 def combine_mechanisms(
@@ -190,7 +196,8 @@ def combine_mechanisms(
     >>> import numpy as np, ibukit as ik
     >>> rng, line = np.random.default_rng(1), ik.Line(0, 9)
     >>> counts = rng.multinomial(5000, ik.normalize(np.arange(1, 11)))
-    >>> tally = sum(ik.RandomizedResponse(line, epsilon).simulate(counts, rng) for epsilon in (0.2, 1.0, 5.0))
+    >>> mechanisms = [ik.RandomizedResponse(line, epsilon) for epsilon in (0.2, 1.0, 5.0)]
+    >>> tally = sum(mechanism.simulate(counts, rng) for mechanism in mechanisms)
     >>> combine_mechanisms(tally, ik.inv, post="project").method
     '[INV-P]_M'
     >>> together, apart = combine_mechanisms(tally, ik.mle), ik.mle(tally)
@@ -199,27 +206,25 @@ def combine_mechanisms(
     """
     _check(estimator)
     parts = check_tally(tally).parts
-    together = Tally((_compound(tally),)) if len(parts) > 1 else tally
-    found = _found(estimator, together, options, strict)
-    estimate = found.estimate
+    together = Tally((_under_average_mechanism(tally),)) if len(parts) > 1 else tally
+    outcome = _run(estimator, together, options, strict)
+    estimate = outcome.estimate
     unary = any(isinstance(part.mechanism, IndependentBits) for part in parts)
-    # judged by what came back, so that a function around inv will do
+    # Decided from the returned method, so wrappers around `inv` are accepted.
     if unary and len(parts) > 1 and estimate.method not in NAMES:
         raise ValueError(
-            f"estimator must return what inv returns for several unary encodings, got {estimator!r}: their average is "
-            "one only bit by bit, so it has no likelihood; for the maximum likelihood of all reports use ibu(tally) or "
-            "mle(tally)"
+            "estimator must return what inv returns for several unary encodings, got "
+            f"{estimator!r}: their average is one only bit by bit, so it has no likelihood; for "
+            "the maximum likelihood of all reports use ibu(tally) or mle(tally)"
         )
     method = f"[{_name(estimator, [estimate], parts)}]_M"
     vector = np.array(estimate.distribution)
-    return _checked(
-        certified_on_or_off_simplex(tally, vector, estimate.status, estimate.n_iter, method),
-        [found],
-    )
+    combined = certified_on_or_off_simplex(tally, vector, estimate.status, estimate.n_iter, method)
+    return _raise_if_missed(combined, [outcome])
 
 
-def _compound(tally: Tally) -> TallyPart:
-    """All reports under the average mechanism."""
+def _under_average_mechanism(tally: Tally) -> TallyPart:
+    """Return all reports as if all came through the average mechanism."""
     shares = [part.counts.sum() / tally.n for part in tally.parts]
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
     average = average_mechanism(mechanisms, shares)
@@ -228,13 +233,15 @@ def _compound(tally: Tally) -> TallyPart:
     )
 
 
-def _error(part: TallyPart) -> float:
+def _squared_error_of_inv(part: TallyPart) -> float:
+    """Return the exact squared error of `inv` at uniform secrets, times the number of reports."""
     mechanism: Any = part.mechanism
     try:
         error = inversion_error(mechanism)
     except NotInvertible as reason:
         raise NotInvertible(
-            f'weights="variance" needs mechanisms that can be inverted: {reason}; use weights="users", or mle(tally)'
+            f'weights="variance" needs mechanisms that can be inverted: {reason}; use '
+            'weights="users", or mle(tally)'
         ) from None
     return error.at(np.full(len(error.slope), 1 / len(error.slope)))
 
@@ -242,19 +249,22 @@ def _error(part: TallyPart) -> float:
 def _check(estimator: Any) -> None:
     if not callable(estimator):
         raise TypeError(
-            f"estimator must be a function from a tally to an estimate, such as inv or mle, got {estimator!r}"
+            "estimator must be a function from a tally to an estimate, such as inv or mle, got "
+            f"{estimator!r}"
         )
 
 
-class _Found(NamedTuple):
+class _Outcome(NamedTuple):
+    """The estimate of one group of reports."""
+
     estimate: Estimate
     missed: str | None
-    """Why it is an error that this is all there is."""
+    """Message of the error to raise, or None if the goal was met."""
 
 
-def _found(
+def _run(
     estimator: Estimator, tally: Tally, options: dict[str, Any], strict: bool | None
-) -> _Found:
+) -> _Outcome:
     missed = None
     try:
         returned = estimator(tally, **options)
@@ -262,33 +272,35 @@ def _found(
         returned, missed = error.estimate, str(error)
     except TypeError as error:
         raise TypeError(
-            f"estimator must take a tally, and what is asked of it by name: {error}"
+            f"estimator must take a tally, and the options by their names: {error}"
         ) from error
     estimate = as_estimate(returned, tally, "what the estimator returns", "")
+    # None leaves it to the estimator: an error that it raises is raised again.
     must = strict is not None and arguments.flag("strict", strict)
     if must and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):
         missed = f"{estimate.method}: {estimate.status.value}"
-    return _Found(estimate, None if strict is not None and not must else missed)
+    return _Outcome(estimate, None if strict is not None and not must else missed)
 
 
-def _checked(combined: Estimate, found: Sequence[_Found]) -> Estimate:
-    """The combination, or the error that carries it."""
-    missed = [each.missed for each in found if each.missed is not None]
+def _raise_if_missed(combined: Estimate, outcomes: Sequence[_Outcome]) -> Estimate:
+    """Return the combination, or raise the error that carries it."""
+    missed = [outcome.missed for outcome in outcomes if outcome.missed is not None]
     if missed:
         raise ConvergenceError(
-            f"estimator missed its goal on {len(missed)} of {len(found)} groups: {missed[0]}; strict=False returns "
-            "the combination all the same",
+            f"estimator missed its goal on {len(missed)} of {len(outcomes)} groups: {missed[0]}; "
+            "strict=False returns the combination all the same",
             combined,
         )
     return combined
 
 
 def _function(estimator: Estimator) -> Any:
+    """Return the function inside partials."""
     return _function(estimator.func) if isinstance(estimator, partial) else estimator
 
 
 def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[TallyPart]) -> str:
-    """INV-N, RAP-P, IBU, MLE, or the function's own name."""
+    """Return INV-N, RAP-P, IBU, MLE, or the function's own name."""
     name, *others = {estimate.method for estimate in estimates}
     if name in NAMES and not others:
         unary = all(isinstance(part.mechanism, IndependentBits) for part in parts)

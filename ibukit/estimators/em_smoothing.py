@@ -1,4 +1,4 @@
-"""EM with smoothing: the update of IBU, and after each a moving average. A baseline, which maximises nothing."""
+"""`ems`: EM with smoothing, the update of IBU followed by a moving average, as a baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibukit.estimators.stopping import Change, Iterate, StoppingRule, check_rule
 from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally, check_bounded, check_tally
 
-# nats in all, as its authors' program has it
+# Change of the log-likelihood, in nats of all reports, at which the authors' program stops.
 DEFAULT_CHANGE = Change(1e-3)
 
 
@@ -70,7 +70,8 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     check_bounded(check_tally(tally), "a moving average needs the ends of the line")
     if not isinstance(tally.alphabet, Line):
         raise TypeError(
-            f"tally must be of secrets on a Line, whose neighbours are averaged, got {tally.alphabet!r}"
+            "tally must be of secrets on a Line, whose neighbours are averaged, got "
+            f"{tally.alphabet!r}"
         )
     max_iter = arguments.whole("max_iter", max_iter, 0)
     check_rule(stop)
@@ -83,13 +84,14 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
             met = stop.met(now, before)
             if met or step == max_iter:
                 break
-            before, theta = now, averaged(theta * g)
+            # theta g is the update of IBU.
+            before, theta = now, moving_average(theta * g)
             bar.update()
     return certified(tally, theta, Status.STOPPED if met else Status.MAX_ITER, step, f"ems, {stop}")
 
 
-def averaged(theta: Floats) -> Floats:
-    """Weights 1, 2, 1 of neighbours, 2, 1 at the ends; a distribution again."""
+def moving_average(theta: Floats) -> Floats:
+    """Average neighbours with the weights 1, 2, 1, at the ends 2, 1, and normalise."""
     if len(theta) == 1:
         return theta
     total, weight = 2 * theta, np.full(len(theta), 4.0)
@@ -97,4 +99,4 @@ def averaged(theta: Floats) -> Floats:
     total[:-1] += theta[1:]
     weight[[0, -1]] = 3
     means = total / weight
-    return np.asarray(means / means.sum())
+    return means / means.sum()

@@ -1,4 +1,4 @@
-"""Matrix inversion: unbiased, O(k) where the inverse is known, and rarely a distribution."""
+"""`inv`: matrix inversion, unbiased, O(k) with a known inverse, and seldom on the simplex."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibukit.estimators.certificate import certified_on_or_off_simplex
 from ibukit.mechanisms.base import single_part
 from ibukit.tally.tally import Tally
 
-# what `estimate.method` says of them
+# The names that `Estimate.method` gives to inversion and its post-processing.
 NAMES = {name for name, _ in POST.values()}
 
 Post = Literal[
@@ -32,7 +32,7 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
         Of one mechanism. For unary encodings (RAPPOR, OUE) and subset selection v is each bit's
         debiased frequency.
     post : str
-        What is done with v:
+        Post-processing of v:
 
         - "none": nothing, which is raw INV;
         - "normalize" or "norm-mul": INV-N, negative entries set to 0 and the rest divided by its

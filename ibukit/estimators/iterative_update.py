@@ -1,4 +1,4 @@
-"""The iterative Bayesian update, and its generalisation to several mechanisms."""
+"""`ibu` and `gibu`: the iterative Bayesian update, for one mechanism and for several."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from ibukit.solvers.anderson import Anderson
 from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
 from ibukit.tally.tally import Tally, check_tally, pool
 
+# Nats per report: a thousandth of a nat in all for a thousand reports.
 DEFAULT_STOP = Gap(1e-6)
+# exp of a larger number overflows.
+MAX_EXPONENT = 700.0
 
 
 def ibu(
@@ -111,13 +114,12 @@ def ibu(
     theta = _start(start, check_tally(tally, lossy=True, weighted=True))
     max_iter = arguments.whole("max_iter", max_iter, 0)
     check_rule(stop)
-    out_of_reach = getattr(
-        stop, "out_of_reach", None
-    )  # only rules that stop early on purpose have one
+    # Only rules that stop early on purpose have this method.
+    out_of_reach = getattr(stop, "out_of_reach", None)
     if arguments.flag("accelerate", accelerate) and out_of_reach is not None:
         raise ValueError(
-            f"accelerate must be False with stop={stop}: that rule stops early on purpose, and extrapolated steps are "
-            "not IBU's; take Gap or Change, or leave accelerate out"
+            f"accelerate must be False with stop={stop}: that rule stops early on purpose, and "
+            "extrapolated steps are not IBU's; take Gap or Change, or leave accelerate out"
         )
     before: Iterate | None = None
     step = 0
@@ -130,15 +132,15 @@ def ibu(
         walk = (
             Anderson(updates, tally.frequencies, tally.k)
             if accelerate
-            else BatchedSteps(updates, _enough(stop))
+            else BatchedSteps(updates, _sufficient_ratio(stop))
         )
         p, g = evaluate(updates, theta, len(tally.counts))
         while True:
             now = Iterate(tally, step, theta, p, g)
             met = stop.met(now, before)
             if isinstance(stop, Gap) and (met or step == max_iter):
-                # the gap that will be reported comes from forward and adjoint, and may differ in
-                # its last digits
+                # The gap that will be reported comes from another summation, and may differ in its
+                # last digits: the rule has to hold for that one.
                 met = gap_among_seen(tally, theta) <= stop.tol
             hopeless = not met and out_of_reach is not None and out_of_reach(now)
             if met or hopeless or step == max_iter:
@@ -162,7 +164,8 @@ def ibu(
         )
         raise ConvergenceError(
             f"stop={stop} {why} (gap {estimate.gap:.3g}); "
-            f"{'' if hopeless else 'raise max_iter, '}loosen the rule, or use mle(tally), which needs few steps",
+            f"{'' if hopeless else 'raise max_iter, '}loosen the rule, or use mle(tally), which "
+            "needs few steps",
             estimate,
         )
     return estimate
@@ -218,7 +221,8 @@ def gibu(
     """
     if isinstance(tallies, Tally):
         raise TypeError(
-            "tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)"
+            "tallies must be an iterable of tallies, got one tally: pass [tally], or call "
+            "ibu(tally)"
         )
     many = arguments.items("tallies", tallies, "an iterable of tallies")
     checked = [check_tally(tally, lossy=True, weighted=True) for tally in many]
@@ -227,12 +231,14 @@ def gibu(
     return ibu(pool(checked), start, stop, max_iter, strict, accelerate)
 
 
-def _enough(stop: StoppingRule | EarlyRule) -> float | None:
-    """No ratio above this where a step may be the last; None for rules that want to see every step."""
+def _sufficient_ratio(stop: StoppingRule | EarlyRule) -> float | None:
+    """Return the largest ratio max g at which a batch of steps pauses for the rule to decide.
+
+    It is None for rules that must see every step, and -inf for those that need to see none.
+    """
     if type(stop) is Gap:
-        return math.exp(min(stop.tol, 700.0)) * (
-            1 + 4 * np.finfo(float).eps
-        )  # not too low: the rule itself decides
+        # Rounded up, because a pause too early costs little and one too late breaks the rule.
+        return math.exp(min(stop.tol, MAX_EXPONENT)) * (1 + 4 * np.finfo(float).eps)
     return -math.inf if type(stop) is Steps else None
 
 
@@ -246,9 +252,10 @@ def _start(start: ArrayLike | None, tally: Tally) -> Floats:
         tally.efficiency,
     )
     least = tally.operator.forward(theta).min()
-    if least < np.finfo(float).tiny:  # q / p would overflow
+    # Below the smallest normal double q / p would overflow.
+    if least < np.finfo(float).tiny:
         raise InvalidDistribution(
-            f"start must leave every seen report a probability that a double can hold, the least is {least:.3g}; "
-            "mix it with the uniform distribution"
+            "start must leave every seen report a probability that a double can hold, the least "
+            f"is {least:.3g}; mix it with the uniform distribution"
         )
     return theta.copy()

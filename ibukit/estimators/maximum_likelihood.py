@@ -1,4 +1,4 @@
-"""The maximum-likelihood estimate itself, certified."""
+"""`mle`: the maximum likelihood estimate, certified."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     tol = arguments.positive("tol", tol)
     problem = Problem(tally.operator, tally.counts, tally.n)
     theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, method)
+    # The closed form has no iteration whose end could be missed.
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER
     best = certified(
@@ -99,8 +100,9 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     )
     if arguments.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of {best.method}; "
-            "take a larger tol, or strict=False for the best estimate with the gap that it has",
+            f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of "
+            f"{best.method}; take a larger tol, or strict=False for the best estimate with the "
+            "gap that it has",
             best,
         )
     return best

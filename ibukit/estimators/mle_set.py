@@ -1,4 +1,4 @@
-"""`mle_set`: all maximum likelihood estimates of a tally, with the certified one they are found from."""
+"""`mle_set`: all maximum likelihood estimates of a tally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`posterior_mean`: the estimate of least mean squared error if the truth is drawn from the prior."""
+"""`posterior_mean`: the estimate of least mean squared error under a Dirichlet prior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smoothest distribution that explains the reports: likelihood less a penalty on roughness."""
+"""`smooth` and `choose_penalty`: maximum likelihood with a penalty on roughness."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ibukit.fisher_information import refuse_if_too_large
 from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally, check_bounded
 
-# factor between two penalties that are tried
+# Factor between two penalties that are tried.
 PENALTY_FACTOR = math.sqrt(10)
-# a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking
-# at
+# Nats of evidence below the best so far at which a penalty ends the search.
 HOPELESS_NATS = 50.0
-# cells of a plane up to which a penalty is chosen by determinants, in a minute
-MAX_DETERMINED = 2000
+# Number of cells of a plane up to which a penalty is chosen by determinants, which take a minute
+# there; beyond it by derivatives of the evidence (`_plane_evidence`).
+MAX_CELLS_BY_DETERMINANTS = 2000
 OF = ("distribution", "frequencies")
 
 
@@ -144,7 +144,8 @@ def smooth(
 
     With weak noise, and the people's own frequencies as the truth:
 
-    >>> tally = ik.TruncatedGeometric(ages.alphabet, epsilon=3.0).simulate(ages.counts, np.random.default_rng(1))
+    >>> mechanism = ik.TruncatedGeometric(ages.alphabet, epsilon=3.0)
+    >>> tally = mechanism.simulate(ages.counts, np.random.default_rng(1))
     >>> for estimate in (ik.mle(tally), ik.smooth(tally), ik.smooth(tally, of="frequencies")):
     ...     print(round(ik.emd(estimate.distribution, ages.distribution, ages.alphabet), 3))
     0.009
@@ -160,27 +161,29 @@ def smooth(
         penalty, how = choose_penalty(tally), "of most evidence"
     penalty = arguments.positive("penalty", penalty)
     with one_thread():
-        optimum, weight = _uniform_fit(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
-        while (
-            weight > 1.001 * penalty / tally.n
-        ):  # from the smooth side: each fit starts from its neighbour
+        optimum, weight = (
+            _uniform_fit(tally.k),
+            max(penalty, _uniform_penalty(tally, roughness)) / tally.n,
+        )
+        # A path of falling penalties: each fit starts from that of the larger penalty before it.
+        while weight > 1.001 * penalty / tally.n:
             optimum = fit(tally, roughness, weight, optimum.u, 1e-6)
             weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
         optimum = fit(tally, roughness, penalty / tally.n, optimum.u, tol)
         met = optimum.excess <= tol
         status = Status.CONVERGED if met else Status.MAX_ITER
-        method = (
-            "smooth, "
-            + ("of the frequencies, " if of == "frequencies" else "")
-            + f"penalty={penalty:.6g} {how}"
+        target = "of the frequencies, " if of == "frequencies" else ""
+        method = f"smooth, {target}penalty={penalty:.6g} {how}"
+        theta = (
+            optimum.theta if of == "distribution" else _frequencies_of_users(tally, optimum.theta)
         )
-        theta = optimum.theta if of == "distribution" else _of_the_users(tally, optimum.theta)
         estimate = certified(tally, theta, status, optimum.n_iter, method)
     if arguments.flag("strict", strict) and not met:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified: the penalised log-likelihood is within {optimum.excess:.3g} nats per "
-            f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger "
-            "penalty, mle(tally), which has none, or strict=False for the estimate as it is",
+            f"tol={tol:g} was not certified: the penalised log-likelihood is within "
+            f"{optimum.excess:.3g} nats per report of its maximum after {optimum.n_iter} steps at "
+            f"penalty={penalty:g}; take a larger tol, a larger penalty, mle(tally), which has "
+            "none, or strict=False for the estimate as it is",
             estimate,
         )
     return estimate
@@ -237,20 +240,21 @@ def choose_penalty(tally: Tally) -> float:
     --------
     >>> import ibukit as ik
     >>> mechanism = ik.RandomizedResponse(6, epsilon=2.0)
-    >>> ik.choose_penalty(mechanism.tally_counts([600, 620, 560, 580, 640, 600])) > 1e5  # all but uniform
-    True
-    >>> ik.choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
-    True
+    >>> nearly_uniform = mechanism.tally_counts([600, 620, 560, 580, 640, 600])
+    >>> rough = mechanism.tally_counts([600, 1200, 200, 900, 100, 700])
+    >>> ik.choose_penalty(nearly_uniform) > 1e5, ik.choose_penalty(rough) < 100
+    (True, True)
     """
     roughness = _roughness_of(tally)
     if tally.k == 1:
-        return 1.0  # there is nothing to choose
+        # With a single secret every penalty gives the same estimate.
+        return 1.0
     with one_thread():
         return _most_evidence(tally, roughness)
 
 
 def _roughness_of(tally: Tally) -> Roughness:
-    """The alphabet's, where there is memory for what `smooth` needs."""
+    """Return the alphabet's roughness; TooLarge if `smooth` would need too large a matrix."""
     roughness = roughness_on(
         check_bounded(tally, "a smooth curve does not end with the reports").alphabet
     )
@@ -261,17 +265,17 @@ def _roughness_of(tally: Tally) -> Roughness:
     return roughness
 
 
-def _of_the_users(tally: Tally, theta: Floats) -> Floats:
-    """E[F | reports] where the users are drawn from theta: the mean of the posteriors that the reports give."""
+def _frequencies_of_users(tally: Tally, theta: Floats) -> Floats:
+    """Return E[F | reports] if users are drawn from theta: the mean posterior of secrets."""
     _, g = ratios(tally, theta)
     frequencies = theta * g
-    return np.asarray(frequencies / frequencies.sum())
+    return frequencies / frequencies.sum()
 
 
 def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalties = _falling_penalties(tally, roughness)
-    if tally.k > MAX_DETERMINED and facts.as_planar(tally.operator) is not None:
+    if tally.k > MAX_CELLS_BY_DETERMINANTS and facts.as_planar(tally.operator) is not None:
         return _plane_evidence.most_evidence(tally, roughness, penalties, fits[0], HOPELESS_NATS)
     best = -math.inf
     for penalty in penalties:
@@ -299,30 +303,32 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
 
 
 def _falling_penalties(tally: Tally, roughness: Roughness) -> list[float]:
-    # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
+    # At the best penalty lambda R <= (k - 1) / 2, and R is at most twice the largest degree: a
+    # hundredth of the penalty that follows is certainly too small.
     least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
-    penalties = [_largest(tally, roughness)]
+    penalties = [_uniform_penalty(tally, roughness)]
     while (smaller := penalties[-1] / PENALTY_FACTOR) > least:
         penalties.append(smaller)
     return penalties
 
 
 def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> float:
+    """Return the log evidence by Laplace's approximation; see `choose_penalty`."""
     if not isinstance(optimum.curvature, Determined):
         return -math.inf
     root = np.sqrt(optimum.theta)
-    # the determinant on the directions that stay on the sphere, those at right angles to sqrt theta
+    # The determinant on the tangent space of the sphere, the directions orthogonal to sqrt theta.
     log_det = optimum.curvature.log_det + math.log(float(root @ optimum.curvature.solve(root)))
     p = tally.operator.forward(optimum.theta)
     fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
     return fitted + ((tally.k - 1) * math.log(penalty) - log_det) / 2
 
 
-def _largest(tally: Tally, roughness: Roughness) -> float:
-    """A penalty that leaves next to nothing but the uniform distribution."""
+def _uniform_penalty(tally: Tally, roughness: Roughness) -> float:
+    """Return a penalty whose estimate is practically uniform."""
     if tally.k == 1:
         return 1.0
-    return 100 * tally.n / roughness.slowest
+    return 100 * tally.n / roughness.least_eigenvalue
 
 
 def _uniform_fit(k: int) -> Fit:

@@ -1,4 +1,4 @@
-"""When to stop an iteration: rules with names, because published figures depend on them."""
+"""Stopping rules of iterations. They have names, because published figures depend on them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ibukit.tally.tally import Tally, check_tally
 
 
 class Iterate:
-    """Where the iteration stands: theta, the probabilities p of the seen reports under it, and the ratios g."""
+    """One iterate: theta, the probabilities p of the seen reports under it, and the ratios g."""
 
     def __init__(self, tally: Tally, n_iter: int, distribution: Floats, p: Floats, g: Floats):
         self.tally = tally
         self.n_iter = n_iter
-        # the iteration runs among those seen, where reports get lost; rules are about all secrets
+        # If reports get lost, the iteration runs among the secrets seen; rules are about all.
         self.distribution = to_all(distribution, tally.efficiency)
         self.p = p
         self.g = g
@@ -40,7 +40,7 @@ class Iterate:
 
     @cached_property
     def deviance(self) -> float:
-        """G^2 = 2 sum_z counts_z log(q_z / P(z)), with q the frequencies within each mechanism's reports."""
+        """G^2 = 2 sum_z counts_z log(q_z / P(z)), q the frequencies within each mechanism."""
         total = 0.0
         for part, log_probability in self.tally.split(self._log_p):
             total += part.counts @ (np.log(part.counts / part.counts.sum()) - log_probability)
@@ -48,8 +48,9 @@ class Iterate:
 
     @cached_property
     def expected_deviance(self) -> float:
-        """The mean deviance of reports drawn from theta, estimated without bias from which reports were seen."""
-        check_tally(self.tally, lossy=True)  # chance moves people, not weights
+        """Unbiased estimate of the mean deviance of reports drawn from theta."""
+        # Chance moves people, so counts that are weights are refused.
+        check_tally(self.tally, lossy=True)
         total = -float(len(self.tally.parts))
         for part, log_probability in self.tally.split(self._log_p):
             total += expected_deviance_term(math.log(part.counts.sum()) + log_probability).sum()
@@ -57,7 +58,7 @@ class Iterate:
 
     @cached_property
     def _log_p(self) -> Floats:
-        return np.asarray(np.log(self.p) + self.tally.log_scale)
+        return np.log(self.p) + self.tally.log_scale
 
 
 class StoppingRule(Protocol):
@@ -78,7 +79,9 @@ class StoppingRule(Protocol):
     ...     tol: float
     ...
     ...     def met(self, now, before):
-    ...         return before is not None and abs(now.distribution - before.distribution).max() <= self.tol
+    ...         if before is None:
+    ...             return False
+    ...         return abs(now.distribution - before.distribution).max() <= self.tol
     >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([500, 300, 200])
     >>> estimate = ik.ibu(tally, stop=Settled(1e-3))
     >>> estimate.status.name, estimate.n_iter, estimate.gap < 0.01
@@ -90,15 +93,16 @@ class StoppingRule(Protocol):
 
 
 def check_rule(stop: StoppingRule | EarlyRule) -> None:
-    """TypeError for what is no rule, as a rule's class or the number that it would take."""
+    """Raise TypeError unless `stop` is a rule; a rule's class or its number is none."""
     if isinstance(stop, type) or not callable(getattr(stop, "met", None)):
         raise TypeError(
-            f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}"
+            "stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got "
+            f"{stop!r}"
         )
 
 
 class EarlyRule(StoppingRule, Protocol):
-    """A rule that stops on purpose before the maximum, and may turn out to ask for more than the maximum has."""
+    """A rule that stops on purpose before the maximum, and that even the maximum may not meet."""
 
     def out_of_reach(self, now: Iterate) -> bool:
         """Whether no distribution at all can meet the rule."""
@@ -128,8 +132,7 @@ class Gap:
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         r"""Whether :math:`\mathrm{gap} \le \mathrm{tol}`."""
-        # on the logarithm, as it is reported: exp(tol) overflows for a large tol and rounds up for
-        # a tiny one
+        # Compared as logarithms: exp(tol) overflows for a large tol, and is 1 for a tiny one.
         return now.gap <= self.tol
 
 
@@ -163,7 +166,8 @@ class Change:
             self.of, ("log_likelihood", "mean_log_likelihood", "distribution")
         ):
             raise ValueError(
-                f'of must be "log_likelihood", "mean_log_likelihood" or "distribution", got {self.of!r}'
+                'of must be "log_likelihood", "mean_log_likelihood" or "distribution", '
+                f"got {self.of!r}"
             )
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:

@@ -44,8 +44,8 @@ class Unfolded(Estimate):
     Examples
     --------
     >>> import ibukit as ik
-    >>> found = ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]])
-    >>> found.counts.round(6), found.count_errors().round(1)
+    >>> unfolded = ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]])
+    >>> unfolded.counts.round(6), unfolded.count_errors().round(1)
     (array([100., 100.]), array([16.3, 28.5]))
     """
 
@@ -99,11 +99,8 @@ class Unfolded(Estimate):
         :math:`\sum_{z} n_{z}\,M_{xz}\,M_{yz} / \nu_{z}^{2}` of the Poisson likelihood; inf where
         the counts do not determine a number. They take weights for numbers of events.
         """
-        return np.asarray(
-            np.sqrt(
-                np.diag(delta_method_covariance(self._information, np.eye(len(self.distribution))))
-            )
-        )
+        every_count = np.eye(len(self.distribution))
+        return np.sqrt(np.diag(delta_method_covariance(self._information, every_count)))
 
     @cached_property
     @override
@@ -115,9 +112,9 @@ class Unfolded(Estimate):
         if self.background is None:
             assert self.tally is not None
             return determined_probabilities(self.tally, self.distribution)
-        # all maximisers share the expected counts, and so the number of events that are seen and no
-        # background: given that number, each of them has come from the background with a known
-        # probability
+        # All maximisers share the expected counts, and so the expected number of signal events.
+        # Given that number, each event has come from the background with a known probability: a
+        # mechanism whose rows are mixed with the background.
         seen = self.expected.sum() - self.background.sum()
         response = self.mechanism.among_seen.matrix()
         mixed = (seen * response + self.background) / (seen + self.background.sum())
@@ -126,12 +123,12 @@ class Unfolded(Estimate):
 
     @property
     def _information(self) -> Floats:
-        """The observed information of the Poisson likelihood about the numbers of secrets, shape (k, k)."""
+        """Observed information of the Poisson likelihood about the numbers of secrets, (k, k)."""
         seen = self.observed > 0
         columns = self.mechanism.matrix()[:, seen] * (
             np.sqrt(self.observed[seen]) / self.expected[seen]
         )
-        return np.asarray(columns @ columns.T)
+        return columns @ columns.T
 
     def __repr__(self) -> str:
         return f"{super().__repr__().removesuffix(')')}, total={self.total:.6g})".replace(
@@ -231,18 +228,18 @@ def unfold(
     observed = np.asarray(aligned_counts("counts", counts, labels, weighted=True))
     if not observed.any():
         raise ValueError("counts must not all be 0: there is nothing to unfold")
-    extra = None if background is None else _given_for_all(background, labels)
-    if extra is None or not extra.any():
-        found = _without_background(mechanism, observed, tol)
+    expected_background = None if background is None else _complete_background(background, labels)
+    if expected_background is None or not expected_background.any():
+        unfolded = _without_background(mechanism, observed, tol)
     else:
-        found = _with_background(mechanism, observed, extra, tol)
-    if arguments.flag("strict", strict) and found.gap > tol:
+        unfolded = _with_background(mechanism, observed, expected_background, tol)
+    if arguments.flag("strict", strict) and unfolded.gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {found.gap:.3g}; take a larger tol, or strict=False for "
-            "the best found",
-            found,
+            f"tol={tol:g} was not certified, the best gap is {unfolded.gap:.3g}; take a larger "
+            "tol, or strict=False for the best found",
+            unfolded,
         )
-    return found
+    return unfolded
 
 
 def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
@@ -260,14 +257,16 @@ def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
         and np.abs(columns - 1).max() <= SUM_TOLERANCE
     ):
         raise InvalidDistribution(
-            "matrix must have a row for each secret, and its columns sum to 1 where its rows do not: is it transposed? "
-            "Pass matrix.T; or efficiency=True if its rows sum to the probabilities of being seen"
+            "matrix must have a row for each secret, and its columns sum to 1 where its rows do "
+            "not: is it transposed? Pass matrix.T; or efficiency=True if its rows sum to the "
+            "probabilities of being seen"
         )
     return mechanism
 
 
 def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
-    """The tally of counts that may be weights."""
+    """Return the tally of counts that may be weights."""
+    # Whole counts become integers, so that what needs numbers of people is available.
     whole = (counts == np.rint(counts)).all() and counts.max() < 2.0**53
     return Tally(
         (
@@ -280,16 +279,18 @@ def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
 
 def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float) -> Unfolded:
     tally = tally_of(mechanism, observed)
-    found = mle(tally, tol, strict=False)
+    estimate = mle(tally, tol, strict=False)
     n = float(tally.n)
-    seen = 1.0 if mechanism.efficiency is None else float(found.distribution @ mechanism.efficiency)
+    seen = (
+        1.0 if mechanism.efficiency is None else float(estimate.distribution @ mechanism.efficiency)
+    )
     return Unfolded(
-        distribution=found.distribution,
-        log_likelihood=found.log_likelihood + n * float(np.log(n)) - n,
-        gap=found.gap,
-        status=found.status,
-        n_iter=found.n_iter,
-        method=found.method.replace("mle", "unfold", 1),
+        distribution=estimate.distribution,
+        log_likelihood=estimate.log_likelihood + n * float(np.log(n)) - n,
+        gap=estimate.gap,
+        status=estimate.status,
+        n_iter=estimate.n_iter,
+        method=estimate.method.replace("mle", "unfold", 1),
         alphabet=mechanism.alphabet,
         tally=tally,
         total=n / seen,
@@ -319,8 +320,8 @@ def _with_background(
     )
 
 
-def _given_for_all(background: Any, labels: Alphabet) -> Floats:
-    """The background in the order of the reports: one that is left out would be taken for 0."""
+def _complete_background(background: Any, labels: Alphabet) -> Floats:
+    """Return the background in the order of the reports; a missing one is an error, not 0."""
     if isinstance(background, Mapping) or hasattr(background, "reindex"):
         known = set(dict(background.items()))
         for label in labels.values.tolist():

@@ -38,7 +38,7 @@ WIDTH_OF_A_POINT = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class MaximiserSet(arguments.ReadOnlyArrays):
-    """The polytope of all maximisers of a tally's likelihood; `mle_set` documents the attributes."""
+    """The polytope of all maximisers of a likelihood; `MleSet` documents the attributes."""
 
     unique: bool
     dimension: int
@@ -81,9 +81,13 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> mechanism = ik.MatrixMechanism([[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]])
+        >>> rows = [[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]]
+        >>> mechanism = ik.MatrixMechanism(rows)
         >>> found = ik.theory.mle_set(mechanism.tally_counts([1, 4, 1]))
-        >>> [round(end, 3) for end in found.bounds([1, 0, 1])]  # neither of the two is determined, their sum is
+
+        Neither of two probabilities is determined, but their sum is:
+
+        >>> [round(end, 3) for end in found.bounds([1, 0, 1])]
         [0.292, 0.292]
         """
         c = arguments.vector("weights", weights, len(self.lower))
@@ -144,7 +148,8 @@ class MaximiserSet(arguments.ReadOnlyArrays):
             return _unless(strict, reason, float(away.sum() / 2))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(unique={self.unique}, dimension={self.dimension}: {self.reason})"
+        kind = type(self).__name__
+        return f"{kind}(unique={self.unique}, dimension={self.dimension}: {self.reason})"
 
 
 def find_maximisers(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
@@ -161,7 +166,10 @@ def find_maximisers(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
 def shortfall(found: MaximiserSet, gap: float) -> str:
     """Say what was not solved well enough: the maximiser itself, or ranges; "" where all was."""
     if gap > COARSEST_TOL:
-        return f"no estimate was certified within {COARSEST_TOL:g} nats per report, the best gap is {gap:.3g}"
+        return (
+            f"no estimate was certified within {COARSEST_TOL:g} nats per report, the best gap is "
+            f"{gap:.3g}"
+        )
     unsolved = 0 if found._polytope is None else found._polytope.unsolved
     return (
         f"{unsolved} ends of ranges were not found, by linear programmes that have solutions"
@@ -197,7 +205,10 @@ def _unique_by_theory(tally: Tally) -> str | None:
     if len(tally.parts) == 1 and facts.as_response(tally.operator) is not None:
         return "k-RR: only reported values have mass, and their rows are independent"
     if len(tally.parts) == 1 and facts.as_line(tally.operator) is not None:
-        return "geometric noise on a line: only reported values have mass, and their rows are independent"
+        return (
+            "geometric noise on a line: only reported values have mass, and their rows are "
+            "independent"
+        )
     return None
 
 
@@ -212,7 +223,10 @@ def _examined(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     refuse_if_too_large_to_decompose(len(possible))
     spanned = _null_spaces.span(_null_spaces.seen_columns(tally, possible), len(possible))
     if spanned.rank == len(possible):
-        why = f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are independent"
+        why = (
+            f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are "
+            "independent"
+        )
         return _single(theta, why)
     centre = theta[possible] / theta[possible].sum()
     return _ranged(theta, possible, Polytope(centre, np.ascontiguousarray(spanned.null.T)))
@@ -265,7 +279,8 @@ def _ranged(theta: Floats, secrets: Ints, polytope: Polytope) -> MaximiserSet:
         lower=arguments.frozen(lower),
         upper=arguments.frozen(upper),
         points=arguments.frozen(points),
-        reason=f"not unique: a polytope of dimension {dimension}; {open_ones} of {k} probabilities are not determined",
+        reason=f"not unique: a polytope of dimension {dimension}; {open_ones} of {k} probabilities "
+        "are not determined",
         _secrets=secrets,
         _polytope=polytope,
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators.em_smoothing import averaged
+from ibukit.estimators.em_smoothing import moving_average
 
 TALLY = ik.TruncatedGeometric(6, 1.0).tally_counts([50, 20, 10, 5, 10, 30])
 
@@ -49,12 +49,12 @@ def test_it_stops_where_the_likelihood_changes_little():
 
 
 def test_averages():
-    np.testing.assert_allclose(averaged(np.array([1.0, 0.0])), [2 / 3, 1 / 3])
+    np.testing.assert_allclose(moving_average(np.array([1.0, 0.0])), [2 / 3, 1 / 3])
     np.testing.assert_allclose(
-        averaged(np.array([0.0, 1.0, 0.0])), np.array([1 / 3, 1 / 2, 1 / 3]) / (7 / 6)
+        moving_average(np.array([0.0, 1.0, 0.0])), np.array([1 / 3, 1 / 2, 1 / 3]) / (7 / 6)
     )
-    np.testing.assert_allclose(averaged(np.full(5, 0.2)), np.full(5, 0.2))
-    assert averaged(np.ones(1)).tolist() == [1.0]
+    np.testing.assert_allclose(moving_average(np.full(5, 0.2)), np.full(5, 0.2))
+    assert moving_average(np.ones(1)).tolist() == [1.0]
 
 
 def test_bad_input_is_named():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.estimators import choose_penalty
-from ibukit.estimators._roughness import roughness_on
+from ibukit.estimators._roughness import Attempt, roughness_on
 from instances import INSTANCES, tallies
 from oracles import naive, roughness
 
@@ -339,8 +339,9 @@ def test_bad_numbers(tally, name, value):
 
 def test_what_cannot_be_certified_is_not_called_converged(tally, monkeypatch):
     near = ik.smooth(tally, 100.0)
-    for name in ("QUICK_STEPS", "MAX_STEPS"):
-        monkeypatch.setattr(f"ibukit.estimators._roughness.{name}", near.n_iter - 1)
+    for name, is_careful in (("QUICK", False), ("CAREFUL", True)):
+        attempt = Attempt(near.n_iter - 1, is_careful)
+        monkeypatch.setattr(f"ibukit.estimators._roughness.{name}", attempt)
     with pytest.raises(
         ik.ConvergenceError, match=r"tol=1e-09 was not certified.*at penalty=100; take a larger"
     ) as e:

@@ -56,7 +56,7 @@ def test_the_penalty_is_that_of_most_evidence(name, without_matrices, on_the_pla
     tally = tally_of(name)
     exact = ik.choose_penalty(tally)
     on_the_plane()
-    monkeypatch.setattr(smoothing, "MAX_DETERMINED", 0)
+    monkeypatch.setattr(smoothing, "MAX_CELLS_BY_DETERMINANTS", 0)
     found = ik.choose_penalty(tally)
     assert found == ik.choose_penalty(tally)
     assert 0.8 < found / exact < 1.25
@@ -78,7 +78,7 @@ def test_where_more_draws_see_no_top_between_the_neighbours_the_best_of_all_is_t
         Fit(np.zeros(2), 0.0, 0, None),
     )
     best = _plane_evidence.most_evidence(tally, None, [27.0, 9.0, 3.0, 1.0, 1 / 3], start, math.inf)
-    assert best == pytest.approx(found, rel=_plane_evidence.NEAR_THE_TOP)
+    assert best == pytest.approx(found, rel=_plane_evidence.LOG_PENALTY_TOLERANCE)
 
 
 def test_signs_do_not_err_where_the_penalty_alone_decides(without_matrices, on_the_plane):  # noqa: F811
@@ -99,7 +99,7 @@ def test_reports_that_show_no_departure_from_uniform_get_the_largest_penalty(
 ):
     tally = ik.TruncatedPlanarGeometric(ik.Grid(9, 7), 0.3).tally_counts(np.full(63, 3))
     on_the_plane()
-    monkeypatch.setattr(smoothing, "MAX_DETERMINED", 0)
+    monkeypatch.setattr(smoothing, "MAX_CELLS_BY_DETERMINANTS", 0)
     assert np.ptp(ik.smooth(tally).distribution) < 1e-4
 
 

@@ -57,7 +57,7 @@ def test_the_slowest_direction_is_the_second_eigenvalue():
         matrix[roughness.one, roughness.other] = matrix[
             roughness.other, roughness.one
         ] = -roughness.weight
-        assert np.linalg.eigvalsh(matrix)[1] == pytest.approx(roughness.slowest, rel=1e-12)
+        assert np.linalg.eigvalsh(matrix)[1] == pytest.approx(roughness.least_eigenvalue, rel=1e-12)
 
 
 def test_a_line_too_long_for_a_matrix_is_smoothed_and_certified():

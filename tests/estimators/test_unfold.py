@@ -403,7 +403,7 @@ def test_a_matrix_of_counts_is_told_apart_by_who_hands_it_in():
 
 def test_a_maximum_that_is_missed(monkeypatch):
     response, background, counts = instance(np.random.default_rng(8))
-    monkeypatch.setattr(_poisson, "_share", lambda m, n, added: (ik.uniform(4), 1))
+    monkeypatch.setattr(_poisson, "_composition", lambda m, n, added: (ik.uniform(4), 1))
     with pytest.raises(
         ik.ConvergenceError, match="tol=1e-09 was not certified, the best gap is 0"
     ) as caught:
@@ -459,13 +459,13 @@ def test_what_counts_people_refuses_weights():
 
 def test_steps_count_every_maximum_that_was_looked_for(monkeypatch, rng):
     response, background, counts = instance(rng)
-    share, taken = _poisson._share, []
+    share, taken = _poisson._composition, []
 
     def noted(*arguments):
         taken.append(share(*arguments))
         return taken[-1]
 
-    monkeypatch.setattr(_poisson, "_share", noted)
+    monkeypatch.setattr(_poisson, "_composition", noted)
     found = _poisson.maximise_signal(response, counts.astype(float), background)
     assert len(taken) > 2
     assert found.n_iter == sum(steps for _, steps in taken)

@@ -219,7 +219,7 @@ def test_a_warm_start_that_leads_nowhere_is_left(monkeypatch):
         [40, 30, 30]
     )
     problem = Problem(tally.operator, tally.counts)
-    monkeypatch.setattr(interior_point.Dense, "cross_over", lambda *_: (np.inf, np.zeros(3)))
+    monkeypatch.setattr(interior_point.DenseModel, "cross_over", lambda *_: (np.inf, np.zeros(3)))
     assert interior_point.from_support(tally.matrix(), problem.q, np.full(3, 1 / 3), 1e-9) is None
     monkeypatch.setattr(interior_point, "from_support", lambda *_: None)
     np.testing.assert_allclose(
