@@ -1,7 +1,7 @@
 """Colours in the chapters:
 none is written by hand where the dictionary of estimators should give it.
 
-``python tests/test_plotting_book.py`` lists what is.
+``python tests/book/test_plotting_book.py`` lists what is.
 """
 
 from __future__ import annotations
