@@ -328,6 +328,7 @@ def _gowalla(
     bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]
 ) -> Callable[[str], Dataset]:
     def load(city: str) -> Dataset:
+        # The tables list cells with their counts; cells without check-ins may be missing.
         rows = _read(f"gowalla/{city}.csv")
         cells = [(int(row["row"]), int(row["col"])) for row in rows]
         n_rows, n_cols = (max(axis) + 1 for axis in zip(*cells, strict=True))
@@ -372,6 +373,7 @@ _SAN_FRANCISCO = {
     "Mission Dolores": (37.764, -122.427),
     "Twin Peaks": (37.754, -122.448),
 }
+# San Francisco in degrees: south, north, west, east.
 _BAY = (37.7228, 37.7946, -122.5153, -122.3789)
 _CITIES: dict[str, Callable[[str], Dataset]] = {
     "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374), _MANHATTAN),
@@ -403,6 +405,8 @@ def _read(name: str) -> list[dict[str, str]]:
 
 def _content(name: str) -> bytes:
     """Return the content of a file; raise DataChanged if its hash is not the recorded one."""
+    # The hash is computed at each call: files are small, and a changed table would change results
+    # unnoticed.
     content = (DATA / name).read_bytes()
     sums = (line.split() for line in (DATA / "SHA256SUMS").read_text("utf-8").splitlines())
     recorded = {file: digest for digest, file in sums}

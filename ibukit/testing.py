@@ -69,9 +69,11 @@ def check_mechanism(
         _check_matrix(mechanism)
         _check_operators(mechanism, rng)
         _check_epsilon(mechanism, attained)
+    # Eight secrets, evenly spread over the alphabet, stand for all.
     for secret in np.unique(np.linspace(0, mechanism.k - 1, 8).astype(int)):
         reports = mechanism.draw(np.full(n, secret), rng)
         _check_sample(mechanism.tally(reports, codes=True), int(secret), "draw")
+        # `simulate` has a sampler of its own in many mechanisms, so it is tested separately.
         counts = np.zeros(mechanism.k, dtype=np.int64)
         counts[secret] = n
         simulated = mechanism.simulate(counts, rng)
@@ -85,6 +87,7 @@ def _check_matrix(mechanism: FiniteMechanism) -> None:
     matrix = mechanism.matrix()
     assert matrix.shape == (mechanism.k, mechanism.m), f"matrix has shape {matrix.shape}"
     assert (matrix >= 0).all(), f"matrix has a negative or NaN entry, the least is {matrix.min()}"
+    # The message names the worst row.
     off = np.abs(matrix.sum(axis=1) - 1)
     assert off.max() <= ROW_SUM_TOLERANCE, (
         f"row {off.argmax()} sums to {matrix[off.argmax()].sum():.15g}, not to 1"
@@ -117,6 +120,7 @@ def _check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
 
 def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
     """Test the reports of one secret against the probabilities that the tally states."""
+    # Expected counts if everybody has this secret.
     only = np.zeros(tally.k)
     only[secret] = 1
     expected = tally.n * tally.forward(only) * np.exp(tally.log_scale)
@@ -124,12 +128,14 @@ def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
     # All reports with expectations below 5 are pooled, with those that were not seen at all.
     rest_expected = max(tally.n - expected[cells].sum(), 0.0)
     rest_seen = tally.n - tally.counts[cells].sum()
+    # Pearson's chi-square statistic over the frequent reports, with the rest as one more cell.
     statistic = ((tally.counts[cells] - expected[cells]) ** 2 / expected[cells]).sum()
     freedom = int(cells.sum())
     if rest_expected >= 5:
         statistic += (rest_seen - rest_expected) ** 2 / rest_expected
     else:
         freedom -= 1
+        # A rest that is too small for chi-square is tested by the Poisson distribution.
         p_rest = stats.poisson.sf(rest_seen - 1, max(rest_expected, 1e-9 * tally.n))
         assert p_rest > FALSE_ALARM, (
             f"{sampler} drew {rest_seen} reports from secret {secret} where "
@@ -169,6 +175,7 @@ def check_channel(channel: Channel) -> None:
     """
     k, s = channel.k, channel.size
     theta, w = _positive(k), _positive(s)
+    # `forward` defines the channel; every shortcut is compared with this matrix.
     matrix = np.array([channel.forward(row) for row in np.eye(k)])
     assert matrix.shape == (k, s), f"forward has shape {matrix.shape[1:]}, there are {s} reports"
     _close(channel.forward(theta), theta @ matrix, "forward is not linear")
@@ -187,10 +194,12 @@ def check_channel(channel: Channel) -> None:
         np.array([score.log_likelihood, 1.0]),
         "certificate is not what score says",
     )
+    # Some secrets in order.
     some = np.arange(k)[::2]
     _close(channel.rows(some), matrix[some], "rows are not what forward says")
     gram = (matrix * w) @ matrix.T
     _close(channel.gram(w), gram, "gram is not M diag(w) M^T")
+    # add_gram works in place and fills the lower triangle only.
     total = np.ones((k, k), order="F")
     channel.add_gram(total, w)
     _close(
@@ -209,6 +218,7 @@ def check_channel(channel: Channel) -> None:
         channel.forward(theta) / largest,
         "unit_columns are no unit columns",
     )
+    # Reports are taken by a slice and by indices in reverse order.
     for places in (slice(s // 3, None), np.arange(s)[::-2]):
         _close(
             channel.take(places).forward(theta),
@@ -283,6 +293,7 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
             np.array([tally.adjoint(w) @ theta]),
             "adjoint is not the transpose of forward",
         )
+    # Tallies travel to worker processes.
     again = pickle.loads(pickle.dumps(tally))
     _close(again.forward(theta), p, "forward changed by pickling")
     assert np.array_equal((tally + tally).counts, 2 * tally.counts), (

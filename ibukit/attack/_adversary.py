@@ -51,6 +51,7 @@ class WithAdversaries:
             # The honest channel leaves a factor out of each column. The adversaries' report has
             # probability 1 under their secret, so in its column the factor is multiplied in.
             honest = honest.scaled(np.where(own, np.exp(scale), 1.0))
+        # The adversaries are one more row, which is 1 at their report.
         return honest.with_one_more(own.astype(np.float64))
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
@@ -102,6 +103,7 @@ def scan(
     # under theta. Reports are tried in the order of this bound, until the best ratio exceeds all
     # remaining bounds.
     tally = Tally((part,))
+    # Bounds of all likelihood ratios, from the honest estimate alone.
     q, p = tally.frequencies, tally.forward(honest.distribution)
     # The factor that p leaves out may be too small for a double, so its logarithm is added.
     excess = np.log(q) - np.log(p) - tally.log_scale
@@ -114,6 +116,7 @@ def scan(
             bound = max(bound, float(most[report]))
             break
         estimate = mle(with_adversaries(part, int(report)), tol, strict=False)
+        # Only now is the model with these adversaries fitted.
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)
         # A maximum that was missed may be larger than the value by its gap.
         bound = max(

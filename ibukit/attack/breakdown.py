@@ -105,6 +105,7 @@ def breakdown_fraction(
     if k == 1:
         return 0.0
     distances = places.distances()
+    # The problem without the target as a report.
     others = np.delete(distances, code, axis=1)
     claim = np.eye(k)[code]
 
@@ -118,6 +119,7 @@ def breakdown_fraction(
     with one_thread():
         if log_g(0.0) >= 0:
             return 0.0
+        # log g is negative at 0 and positive at 1, so there is a root between them.
         fraction, ended = brentq(
             log_g, 0.0, 1.0, xtol=1e-14, rtol=1e-12, full_output=True, disp=False
         )
@@ -135,6 +137,7 @@ def _log_g(others: RateDistortionProblem, distances: Floats, beta: float) -> flo
     q = least_information.output_distribution(others, beta)
     nearest = others.loss.min(axis=1)
     with np.errstate(divide="ignore"):
+        # log of sum_w c_w exp(-beta d(x, w)), relative to the nearest report to avoid underflow.
         reached = np.log(np.exp(-beta * others.excess) @ q)
     possible = others.prior > 0
     logs = -beta * (distances - nearest) - reached

@@ -146,6 +146,7 @@ def detect_poisoning(
             "for"
         )
     first = _half(part.counts, rng)
+    # Each half is tested with what the other suggests. The mean of two e-values is an e-value.
     halves = _evidence(part, first), _evidence(part, part.counts - first)
     best = max(halves, key=lambda half: half.log_evidence)
     log_evidence = float(np.logaddexp(halves[0].log_evidence, halves[1].log_evidence)) - math.log(2)
@@ -198,6 +199,7 @@ def _evidence(part: TallyPart, counts: Ints) -> _HalfResult:
     seen = np.flatnonzero(counts)
     others = part.counts - counts
     channel = _with_unseen_reports(here)
+    # Q, the fitted law with adversaries, on the reports seen and the rest.
     theta, share = suspect.estimate.distribution[:-1], float(suspect.estimate.distribution[-1])
     attacked = theta @ channel
     attacked[suspect.report] += share
@@ -210,6 +212,7 @@ def _evidence(part: TallyPart, counts: Ints) -> _HalfResult:
         out=np.ones_like(attacked),
         where=(honest > 0) | (attacked > 0),
     )
+    # Counts of the other half: reports seen in this half, and the rest together.
     n = np.append(others[seen], others.sum() - others[seen].sum())
     log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())
     return _HalfResult(log_evidence, int(seen[suspect.report]), share, gap)

@@ -57,6 +57,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
     shares = normalize(arguments.vector("weights", weights, len(grid)))
     # A block as large as the grid is the whole grid, and so is any larger one.
     rows, cols = (grid.values - grid.first).T // min(side, len(grid))
+    # Blocks are numbered row by row.
     blocks = rows * (cols.max() + 1) + cols
     means: Floats = np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1)
     return means[blocks]

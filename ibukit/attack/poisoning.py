@@ -83,6 +83,7 @@ def poison_inputs(
         raise ValueError("counts must hold at least one person, they are all 0")
     targets = parse_targets(target, secrets)
     adversaries = _adversaries(int(people.sum()), arguments.fraction("fraction", fraction, "[)"))
+    # They are divided evenly; the first targets get one more if they do not divide.
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
     return people
@@ -205,6 +206,7 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     if tally.full_alphabet is not None:
         # The part's mechanism covers the span of the reports only.
         mechanism = on_alphabet(mechanism, tally.full_alphabet)
+    # A report is a number or a row; this tells a single report from several.
     width = mechanism.restore_reports(part.reports[:1]).ndim - 1
     try:
         sent = [report] if np.ndim(report) == width else report

@@ -199,6 +199,7 @@ def robust_mle(
             break
         suspects.append(suspect.report)
         joined, fitted = with_adversaries(single_part(joined), suspect.report), suspect.estimate
+    # With a stopping rule IBU starts from the shares that maximisation has found.
     joint = (
         fitted if stop is None else _early_stopped_ibu(joined, fitted.distribution[k:], stop, start)
     )
@@ -209,6 +210,7 @@ def robust_mle(
         raise ValueError(
             f"tally has no honest report left: adversaries who send {reports[0]} explain all"
         )
+    # The estimate of the honest people: their part of the joint distribution, normalised.
     estimate = replace(
         joint,
         distribution=arguments.frozen(joint.distribution[:k] / joint.distribution[:k].sum()),

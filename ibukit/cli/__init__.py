@@ -29,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     # The reader of the output, such as `head`, has closed the pipe.
     except BrokenPipeError:
+        # Python flushes standard output at exit; without this it would fail once more, with a
+        # traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (IbukitError, ValueError, TypeError, OSError, MemoryError) as error:

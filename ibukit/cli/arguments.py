@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
         "check",
         help="how private a mechanism is, and whether its reports identify the distribution",
     )
+    # All three commands take a mechanism by the same options.
     _mechanism(check.add_argument_group("mechanism"), positional=True)
     _plan(commands)
     return top
@@ -80,6 +81,7 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     columns.add_argument(
         "--delimiter", metavar="CHARACTER", help="between columns (default: a comma, in .tsv a tab)"
     )
+    # Both have the same two actions, as in `Tally.from_table`.
     for what in ("unknown", "missing"):
         columns.add_argument(
             f"--{what}", choices=("raise", "drop"), default="raise", help=f"{what} reports"

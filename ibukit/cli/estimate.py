@@ -19,6 +19,7 @@ from ibukit.tally.tally import Tally
 
 def run(options: argparse.Namespace) -> None:
     """Read the reports, estimate their distribution, and write it."""
+    # Options and output are checked first: reading the reports may take long.
     estimator = _estimator(options)
     mechanism = mechanism_of(options)
     check_output(options.out)
@@ -45,6 +46,7 @@ def _estimator(options: argparse.Namespace) -> Any:
         )
     if options.interval is not None and name.startswith("inv"):
         raise ValueError(f"--interval does not apply with --estimator {name}: use mle")
+    # Names of the paper, and the argument `post` of `inv` that each stands for.
     posts = {"inv": "none", "inv-n": "normalize", "inv-p": "project"}
 
     def estimate(tally: Tally) -> Estimate:
@@ -65,6 +67,7 @@ def _tally(options: argparse.Namespace, mechanism: Any) -> Tally:
         table = open_table(path)
         return Tally.from_table(table, mechanism, **_columns(options, table))
     text = TextFile(path, options.delimiter)
+    # A file with a single column may have no line of column names.
     text.headless = _is_report(text, mechanism, options)
     return Tally.from_table(text, mechanism, **_columns(options, text))
 
@@ -74,6 +77,7 @@ def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
     others = (options.epsilon_column, options.count_column)
     report = options.column
     if report is None:
+        # By default the reports are in the only column that no other option names.
         report = [name for name in table.names if name not in others]
         if len(report) != 1:
             raise ValueError(

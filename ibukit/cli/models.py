@@ -34,6 +34,8 @@ def named_mechanisms() -> dict[str, Callable[..., Mechanism]]:
     """Return every mechanism whose first argument is an alphabet, by its hyphenated names."""
     named: dict[str, Callable[..., Mechanism]] = {}
     for name, thing in vars(mechanisms).items():
+        # Abstract base classes, and mechanisms that are made from other arguments, have no name
+        # here.
         kind = (
             inspect.isclass(thing)
             and issubclass(thing, Mechanism)
@@ -59,12 +61,14 @@ def mechanism_of(options: argparse.Namespace) -> Any:
         )
         labels = None if options.labels is None else _labels(options.labels)
         return matrix_of(Path(name), labels)
+    # Any other name must be that of a mechanism.
     known = named_mechanisms()
     if name not in known:
         raise ValueError(
             f"--mechanism must be a matrix (.csv, .npy), parameters (.yaml, .json) or one of "
             f"{', '.join(sorted(known))}, got {name!r}"
         )
+    # The constructor tells which parameters it needs; the command line has no list of its own.
     alphabet = alphabet_of(options)
     accepted = inspect.signature(known[name]).parameters
     required = [each.name for each in list(accepted.values())[1:] if each.default is each.empty]
@@ -116,6 +120,7 @@ def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
     """Return the mechanism of a matrix file; a header and a first column of text are labels."""
     if path.suffix == ".npy":
         try:
+            # Pickled arrays could run code, so they are refused.
             matrix = np.load(path, allow_pickle=False)
         except (ValueError, EOFError) as error:
             raise ValueError(f"{path} must be an array of numbers: {error}") from None
@@ -134,6 +139,7 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None]:
         rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
     if not rows:
         raise ValueError(f"{path} must hold a matrix, it is empty")
+    # A corner that is not a number means that the first line and the first column are labels.
     labelled = len(rows) > 1 and _number(rows[0][1][0]) is None
     labels = [row[0].strip() for _, row in rows[1:]] if labelled else None
     if labels is not None and rows[0][1][1:] not in (
@@ -176,6 +182,7 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
     kind = named_mechanisms().get(name)
     accepted = set(inspect.signature(kind).parameters) - {"alphabet", "epsilon"} if kind else set()
     # The parameter `rows` of a sketch is not the option --rows of a grid.
+    # Parameters of the alphabet and epsilon become options, the others go to the constructor.
     for key in [key for key in own if key in {"epsilon", *OF_ALPHABET} - accepted]:
         if getattr(options, key, None) is not None:
             raise ValueError(f"--{key.replace('_', '-')} must be left out, {path} has it")

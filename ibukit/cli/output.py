@@ -34,6 +34,7 @@ def write(estimate: Estimate, level: float | None, out: str | None) -> None:
         return
     suffix = Path(out).suffix
     if suffix == ".parquet":
+        # The content is made completely before the file is touched.
         content = _parquet(estimate, level, out)
     else:
         content = {".csv": _csv, ".json": _json, ".geojson": _geojson}[suffix](

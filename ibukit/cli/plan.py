@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> None:
             f"least certain: {label} where its probability is "
             f"{planned.distribution[planned.question]:.4g}"
         )
+    # A mechanism without an inverse has only the first of the two errors.
     for estimator, name in (("mle", "maximum likelihood"), ("inv", "matrix inversion")):
         try:
             error = f"{planned.error(planned.n, estimator):.4g}"
@@ -73,6 +74,7 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
     """Return the distribution in a CSV file: labels or cells, then counts or probabilities."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
+    # Cells of a grid have two columns, row and column.
     wide = 2 if isinstance(alphabet, Grid) else 1
     if len(rows) < 2 or len(rows[0][1]) <= wide:
         raise ValueError(
@@ -80,6 +82,7 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
             "and counts"
         )
     names = [name.strip().lower() for name in rows[0][1]]
+    # Counts and probabilities are treated alike: they are divided by their sum.
     amount = next((names.index(name) for name in AMOUNTS if name in names), len(names) - 1)
     total = np.zeros(len(alphabet))
     seen: set[int] = set()
@@ -105,6 +108,7 @@ def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
     pairs = np.full((len(labels), 2), "", dtype=object)
     for index, row in enumerate(labels):
         pairs[index, : len(row)] = row
+    # Labels that are not pairs of integers keep the code -1, and are named by the caller.
     numbers = numbers_in_rows(pairs, textual=True)
     whole = np.isfinite(numbers).all(axis=1)
     codes = np.full(len(labels), -1, dtype=np.int64)

@@ -88,6 +88,7 @@ class Alphabet(arguments.ReadOnlyArrays):
                 "values must all be different and equal to themselves (not NaN): each label has "
                 "one code"
             )
+        # None stands for the discrete metric, which takes no memory.
         distances = None if self._distances is None else _metric(self._distances, labels.size)
         self._keep(values=arguments.frozen(labels.copy()), _distances=distances)
 
@@ -138,6 +139,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         ValueError
             If a label is missing (None, NaN, NA, masked): nothing is counted as something.
         """
+        # A categorical column has its labels once and an index for each row, so k look-ups suffice.
         categories, indices = _categories(labels)
         if categories is not None and indices is not None:
             _refuse_missing(indices < 0, name)
@@ -152,6 +154,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         # TypeError: a value without a hash, such as a list, cannot be a label.
         except (KeyError, TypeError):
             _refuse_missing([arguments.is_missing(label) for label in wanted], name)
+            # Only after a failure is the first bad label looked for.
             other = next(label for label in wanted if not _has(self._code_of, label))
             raise AlphabetMismatch(
                 f"{name} contains {other!r}, which is not in the alphabet"
@@ -235,6 +238,7 @@ class Line(Alphabet):
         last = arguments.whole("last", self.last, -(2**53))
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
+        # The values are stored, so that a line can be used as any other alphabet.
         if last - first >= MAX_ON_A_LINE:
             raise TooLarge(
                 f"last must not lie so far from first: {arguments.readable(last - first + 1)} "
@@ -267,6 +271,7 @@ class Line(Alphabet):
                 f"{name} contains {array[bad][0]}, which is not in {self.first}..{self.last}, at "
                 f"index {bad.argmax()}"
             )
+        # The usual line from 0 needs no copy.
         return array - self.first if self.first else array
 
 
@@ -342,6 +347,7 @@ class UnboundedLine(Unbounded, Line):
         known = {
             name: end for name, end in zip(("first", "last"), ends, strict=True) if end is not None
         }
+        # Larger integers would not be exact as doubles.
         known = {name: arguments.whole(name, end, -(2**53), 2**53) for name, end in known.items()}
         self._keep(ends=(known.get("first"), known.get("last")), **known)
 
@@ -357,6 +363,7 @@ class UnboundedLine(Unbounded, Line):
     @override
     def labels_of(self, secrets: ArrayLike) -> Ints:
         labels = arguments.integers("secrets", secrets)
+        # Clipping to the one end moves exactly the labels beyond it.
         bad = self._clipped(labels) != labels
         if bad.any():
             raise AlphabetMismatch(f"secrets contains {labels[bad][0]}, which is not in {self!r}")
@@ -364,12 +371,14 @@ class UnboundedLine(Unbounded, Line):
 
     @override
     def window(self, labels: NDArray[Any]) -> Line:
+        # Reports may lie beyond an end of the line, where noise has put them; secrets may not.
         nearest = self._clipped(labels)
         first, last = int(nearest.min()), int(nearest.max())
         refuse_if_too_wide(last - first + 1, self)
         return Line(first, last, self.unit)
 
     def _clipped(self, labels: Ints) -> Ints:
+        # np.clip needs at least one end.
         return labels if self.ends == (None, None) else np.clip(labels, *self.ends)
 
 
@@ -389,6 +398,7 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
     """
     if isinstance(alphabet, Alphabet):
         return require_bounded(alphabet)
+    # A list is a list of labels, an integer a number of secrets.
     if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
         return Alphabet(alphabet)
     return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
@@ -435,6 +445,7 @@ def _require_sequence(values: Any) -> None:
         )
         raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
     if isinstance(values, (Set, Mapping, Iterator)):
+        # A set has no order, so its labels would get codes by chance.
         order = "sorted" if isinstance(values, Set) else "list"
         raise ValueError(
             f"values must be a sequence of labels, in order, got {type(values).__name__}; pass "
@@ -453,6 +464,7 @@ def _metric(distances: Any, k: int) -> Floats:
     d = arguments.numbers("distances", distances, f"an array of shape ({k}, {k})") + 0.0
     if d.shape != (k, k):
         raise ValueError(f"distances must have shape ({k}, {k}), got {d.shape}")
+    # The triangle inequality is not checked, which would take k^3 operations.
     off_diagonal = d[~np.eye(k, dtype=bool)]
     if not (
         np.isfinite(d).all()

@@ -182,6 +182,7 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     >>> bool((one == other).all())
     True
     """
+    # ldexp multiplies by a power of 2 without rounding.
     exact = arguments.distribution("p", p)
     steps = arguments.whole("bits", bits, 1)
     if steps > 52:

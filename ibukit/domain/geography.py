@@ -52,6 +52,7 @@ def positions(points: Any, name: str = "points") -> tuple[Floats, Floats]:
     """Return latitudes and longitudes in degrees, each shape (n,), none missing."""
     if is_geopandas(points):
         geometry = in_degrees(points, name)
+        # Areas and lines have no single position.
         kinds = sorted(set(geometry.geom_type) - {"Point"})
         if kinds:
             raise ValueError(
@@ -67,6 +68,7 @@ def positions(points: Any, name: str = "points") -> tuple[Floats, Floats]:
 
 def coordinates(lat: Any, lon: Any) -> tuple[Floats, Floats]:
     """Return latitudes and longitudes from two separate arguments, none missing."""
+    # A single latitude or longitude stands for all points.
     y, x = np.broadcast_arrays(_floats("lat", lat), _floats("lon", lon))
     return refuse_missing(y, x)
 
@@ -106,6 +108,7 @@ def in_degrees(points: Any, name: str) -> Any:
             f"{name} must have a CRS, or it is not known where they are: {name}.set_crs(4326) "
             "says that x is the longitude and y the latitude in degrees"
         )
+    # A projection gives infinities for points outside its area of use.
     degrees = geometry.to_crs(4326)
     if not np.isfinite(degrees.bounds.to_numpy()).all():
         raise AlphabetMismatch(
@@ -140,6 +143,7 @@ def number_pairs(
         values = np.stack([np.asarray(values[column]) for column in matches[0]], axis=1)
     if np.ma.is_masked(values):
         raise AlphabetMismatch(f"{name} must not be masked: leave what is missing out yourself")
+    # Pairs must be numbers; anything else is named in the message.
     array = _array(values)
     if array is None or (array.size and array.shape[1:] != (2,)):
         got = type(values).__name__ if array is None else f"shape {array.shape}"
@@ -173,10 +177,12 @@ def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outsi
     """Return rows and columns of the cells that hold the points, shape (2, n) or shorter."""
     if not arguments.is_one_of(outside, ("raise", "nearest", "drop")):
         raise ValueError(f'outside must be "raise", "nearest" or "drop", got {outside!r}')
+    # Points on the border are inside.
     (lat0, lat1), (lon0, lon1) = (axis[[0, -1]] for axis in edges)
     inside = (lat >= lat0) & (lat <= lat1) & (lon >= lon0) & (lon <= lon1)
     if not inside.all() and outside == "raise":
         _refuse_outside(lat[~inside], lon[~inside], inside.size, (lat0, lat1, lon0, lon1))
+    # Points outside are left out, or moved to the nearest cell.
     if outside == "drop":
         lat, lon = lat[inside], lon[inside]
     elif not inside.all():
@@ -265,6 +271,7 @@ def geodesic_cell_size(bounds: Bounds, n_rows: int, n_cols: int) -> tuple[float,
     """Return height and width in km of the middle cell on the WGS 84 ellipsoid."""
     refuse_too_many(n_rows, n_cols)
     lat0, lat1, lon0, lon1 = bounds
+    # The height is that of all rows divided by their number, the width that of the middle cell.
     mid_lat, mid_lon, half = (lat0 + lat1) / 2, (lon0 + lon1) / 2, (lon1 - lon0) / n_cols / 2
     height = _metres(mid_lon, mid_lon, lat0, lat1) / 1000 / n_rows
     return height, _metres(mid_lon - half, mid_lon + half, mid_lat, mid_lat) / 1000
@@ -290,8 +297,11 @@ def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
     # long, one of longitude shorter by the cosine of the latitude.
     start = size / 2 / 111_000
     along = start / max(math.cos(math.radians(lat)), 1e-9)
+    # Boxes of half the globe, and cells at a pole, have no sensible width in degrees.
     if east - west > 180 or along > 45:
         _refuse_region(box, size)
+    # Rows by the length of the middle meridian, columns by the width of a cell on the middle
+    # parallel.
     n_rows = _cells_across(_metres(lon, lon, south, north) / size)
     high = _half_width(
         lambda half: _metres(lon, lon, lat - half, lat + half), n_rows * size, n_rows * start
@@ -304,6 +314,7 @@ def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
             f"lie between lat {south} and {north}, lon {west} and {east}, more than {MAX_LABELS}. "
             "Look at the farthest points: a missing position is often written as (0, 0)"
         )
+    # The edges are rounded outwards, so that all points stay inside.
     lat0, lat1 = _rounded(lat - high, math.floor), _rounded(lat + high, math.ceil)
     lon0, lon1 = _rounded(lon - n_cols * step, math.floor), _rounded(lon + n_cols * step, math.ceil)
     if lat0 < -90 or lat1 > 90 or lon0 < -180 or lon1 > 180:

@@ -98,6 +98,7 @@ class Grid(Alphabet):
         )
         corner = geography.check_corner(self.first)
         geography.refuse_too_many(n_rows, n_cols)
+        # Codes run row by row from the south-west corner.
         rows, cols = np.divmod(np.arange(n_rows * n_cols), n_cols)
         self._keep(
             n_rows=n_rows,
@@ -248,6 +249,7 @@ class Grid(Alphabet):
             )
         if are_points:
             return self.locate(pairs)
+        # Integers are (row, column), counted from `first`.
         cells = arguments.integers(name, pairs, ndim=2)
         offsets = cells - self.first
         bad = ((offsets < 0) | (offsets >= [self.n_rows, self.n_cols])).any(axis=1)
@@ -319,6 +321,7 @@ class Grid(Alphabet):
                 "locate needs a grid with bounds: make it by Grid.covering(...) or "
                 "Grid.from_bounds(...)"
             )
+        # Latitudes may come as `points` or by name.
         points = lat if points is None else points
         # The call locate(points, "nearest") has the value of `outside` in the place of `lon`.
         if isinstance(lon, str):
@@ -350,6 +353,7 @@ class Grid(Alphabet):
         >>> frame.geometry.area.sum()
         np.float64(1.0)
         """
+        # The values may be of any type, also texts.
         numbers = np.asarray(values)
         if numbers.shape != (len(self),):
             raise AlphabetMismatch(
@@ -367,6 +371,7 @@ class Grid(Alphabet):
         height, width = self.cell_shape
         row, col = self.first
         rows, columns = (row, row + self.n_rows), (col, col + self.n_cols)
+        # Without bounds the edges are lengths from the corner of cell (0, 0).
         south, north, west, east = self.bounds or (
             *(end * height for end in rows),
             *(end * width for end in columns),
@@ -395,6 +400,7 @@ class Grid(Alphabet):
         first, (n_rows, n_cols), cells = grid_frames.cells_of_frame(frame, name)
         west, south, east, north = (float(edge) for edge in frame.total_bounds)
         if frame.crs is None:
+            # Without a CRS the rectangles are in the unit of the grid.
             measured = ((north - south) / n_rows, (east - west) / n_cols)
             size = measured if cell_size is None else cell_size
             grid = cls(n_rows, n_cols, size, first=first)
@@ -460,6 +466,7 @@ class UnboundedGrid(Unbounded, Grid):
 
     @override
     def window(self, labels: Ints) -> Grid:
+        # The bounding box of the reports: every maximum likelihood estimate is 0 outside it.
         (south, west), (north, east) = labels.min(axis=0).tolist(), labels.max(axis=0).tolist()
         refuse_if_too_wide((north - south + 1) * (east - west + 1), self)
         return Grid(

@@ -163,6 +163,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             continue
         known = estimator_of(name)
         if known is None:
+            # The number of other series so far decides the colour.
             i = sum(estimator_of(other) is None for other in found)
             colour, mark, dash = (
                 PALETTE[i % len(PALETTE)],

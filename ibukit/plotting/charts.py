@@ -61,6 +61,7 @@ def channel(
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
     axes = axes_for(ax)
     k, m = entries.shape
+    # Each entry is a unit square around its integer labels; the vertical axis points down.
     extent = (
         first_report - 0.5,
         first_report + m - 0.5,
@@ -106,6 +107,7 @@ def boxes(
     ['INV-P', 'IBU']
     """
     axes = axes_for(ax)
+    # Settings in the order in which they first occur; estimators may lack some of them.
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width, look = 0.8 / len(samples), looks(samples)
     for i, (name, results) in enumerate(samples.items()):
@@ -124,6 +126,7 @@ def boxes(
             whiskerprops={"linestyle": "-"},
             flierprops={"marker": ".", "markersize": 3, "markeredgecolor": color},
         )
+        # One box of each estimator stands for it in the legend.
         drawn["boxes"][0].set_label(look[name].label)
     axes.set_xticks(range(len(settings)), [str(setting) for setting in settings])
     if log:
@@ -176,6 +179,7 @@ def triangle(
     # The points are mixed with a little of the uniform distribution, because the log-likelihood
     # can be -inf on the edges.
     parts = 90
+    # A triangular lattice of points, in which each coordinate is a multiple of 1 / parts.
     whole = [(a, b, parts - a - b) for a in range(parts + 1) for b in range(parts + 1 - a)]
     inside = 1e-3 + (1 - 3e-3) * np.array(whole) / parts
     likelihood = [float(tally.frequencies @ np.log(tally.forward(theta))) for theta in inside]

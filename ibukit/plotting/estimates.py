@@ -38,6 +38,7 @@ def draw(
 
 def _steps(line: Line, p: Floats, color: str, intervals: Intervals | None, ax: Axes | None) -> Axes:
     axes = axes_for(ax)
+    # Each value has a step of width 1 around it.
     edges = np.arange(line.first, line.last + 2) - 0.5
     # The corners of the steps are drawn as a line: `stairs` takes seconds for 100,000 values.
     x = np.repeat(edges, 2)[1:-1]

@@ -74,6 +74,7 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
         raise ValueError("curves must hold at least one distribution, got none")
     if not isinstance(space, Line):
         return categories.draw(space, drawn, ax)
+    # The first curve is an area in grey; the others have the looks of their estimators.
     axes, look = axes_for(ax), looks(name for name, _ in drawn[1:])
     for i, (name, p) in enumerate(drawn):
         if i == 0:
@@ -127,6 +128,7 @@ def panels(
     """
     line, rows = _line(alphabet), -(-len(estimates) // columns)
     real = numbers(truth, line)
+    # Without a common end, one panel with high peaks would flatten all others.
     ceiling = 3 * real.max()
     size, look = (2.7 * columns, 2.45 * rows), looks(estimates)
     figure, grid = plt.subplots(
@@ -189,6 +191,7 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
 
 def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
     """Fill bars without gaps, the first and the last as wide as the others."""
+    # One more point at each end makes the outer bars full.
     wider = np.concatenate([[line.first - 1], line.values, [line.last + 1]])
     axes.fill_between(
         wider,

@@ -96,6 +96,7 @@ def heatmap(
     """
     if not isinstance(grid, Grid):
         raise TypeError(f"grid must be a Grid, got {grid!r}; distributions draws lines and labels")
+    # Codes run row by row from the south-west, which is the lower left corner of the map.
     picture = numbers(values, grid).reshape(grid.n_rows, grid.n_cols)
     marked = _map_positions(grid, {} if names is None else names)
     if places is not None:
@@ -105,6 +106,7 @@ def heatmap(
     height, width = grid.cell_shape
     row, col = grid.first
     extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
+    # The scale begins at 0, or below it if there are negative numbers.
     colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
     cmap = white_at_zero(colours, picture)
     axes.imshow(
@@ -171,9 +173,11 @@ def maps(
     values = {name: numbers(each, grid) for name, each in pictures.items()}
     if places is not None:
         outlines.on_map(grid, places)
+    # All maps share one scale, so that they can be compared.
     everything = np.concatenate(list(values.values()))
     colours = Normalize(min(0.0, everything.min()), everything.max()) if norm is None else norm
     rows, (height, width) = -(-len(values) // columns), grid.cell_shape
+    # Height of a panel in inches, so that cells have their true proportions.
     panel = WIDTH / columns * grid.n_rows * height / (grid.n_cols * width)
     lines = 1 + max(name.count("\n") for name in values)
     size = (WIDTH, rows * (panel + 0.12 + 0.23 * lines) + 1.1)
@@ -199,6 +203,7 @@ def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
     # Length of one unit on the axis.
     one = grid.cell_shape[1] / width
     third = (east - west) / 3 / one
+    # The longest round number that fits in a third of the width.
     length = max(
         (step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third
     )
@@ -230,6 +235,7 @@ def _strip(axes: Axes) -> Transform:
 def _north_arrow(axes: Axes, extent: Extent) -> None:
     """Draw an arrow on the right of the strip that has the scale bar; its size is in inches."""
     at = axes.figure.dpi_scale_trans + ScaledTranslation(extent[1], 0, _strip(axes))  # type: ignore[arg-type]
+    # Coordinates of the arrow are in inches, relative to the right end of the strip.
     arrow = FancyArrowPatch(
         (-0.05, -0.08), (-0.05, 0.08), arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0
     )

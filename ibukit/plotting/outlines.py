@@ -65,6 +65,7 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     import shapely
 
     geometry, kind = on_map(grid, places)
+    # Land is given by areas of land, or as the complement of areas of water.
     wet = kind == "water"
     solid = kind == "land" if (kind == "land").any() else ~wet if not wet.any() else wet
     areas = geometry[solid & geometry.geom_type.isin(["Polygon", "MultiPolygon"]).to_numpy()]
@@ -74,6 +75,7 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
             "got none"
         )
     lat, lon = grid.edges()
+    # Shares of areas in degrees are right, since all parts of a cell are at nearly one latitude.
     cells = shapely.box(lon[None, :-1], lat[:-1, None], lon[None, 1:], lat[1:, None]).ravel()
     shares = shapely.area(shapely.intersection(cells, areas.union_all())) / shapely.area(cells)
     inverted = wet.any() and not (kind == "land").any()
@@ -124,6 +126,7 @@ def draw(
     inside = shapely.intersection(lines, _box(grid.bounds))
     south, north, west, east = grid.bounds
     left, right, bottom, top = extent
+    # Degrees become the units of the map by a linear map for each axis.
     scale = np.array([(right - left) / (east - west), (top - bottom) / (north - south)])
     for each in dict.fromkeys(kind):
         parts = shapely.get_parts(shapely.get_parts(inside[kind == each]))

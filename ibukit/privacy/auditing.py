@@ -168,6 +168,7 @@ def audit(
         )
     level = arguments.fraction("confidence", confidence, "()")
     codes, labels = _secrets(mechanism.alphabet, secrets)
+    # Each secret makes four parts of reports: one ranks, one chooses, two judge.
     each = arguments.whole("n", n, 4 * len(codes), MAX_AUDITED) // (4 * len(codes))
     reports = _reports(release, labels, 4 * each)
     best: _Event | None = None
@@ -227,6 +228,7 @@ def _pairs(parts: Sequence[NDArray[Any]], codes: Ints) -> Iterator[_Pair]:
                 (x, y), *(np.array([_two_bits(part[s], x, y) for s in (i, j)]) for part in parts)
             )
         return
+    # For pairs of numbers: the pair as a whole, and each number alone.
     views = [parts] + [[part[..., i] for part in parts] for i in range(width if width == 2 else 0)]
     for view in views:
         counted = _counted(view)
@@ -241,6 +243,7 @@ def _two_bits(rows: NDArray[Any], x: int, y: int) -> Ints:
 def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
     """Return the counts of each report under each secret, shape (secrets, s), for each part."""
     k = len(parts[0])
+    # Reports of all parts get common numbers, so that counts can be compared.
     together = np.concatenate(parts, axis=1)
     rows = together.reshape(together.shape[0] * together.shape[1], *together.shape[2:])
     which = _numbered(rows if rows.ndim == 1 else rows.T).reshape(k, -1)

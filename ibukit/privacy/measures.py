@@ -94,6 +94,7 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
     logs = _logs(mechanism)
     d = mechanism.alphabet.distances()
     worst = 0.0
+    # One secret against all earlier ones at a time, so that memory is that of the matrix.
     for x in range(1, len(logs)):
         with np.errstate(invalid="ignore"):
             ratios = np.abs(logs[:x] - logs[x])
@@ -147,6 +148,7 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     array([0, 1, 1])
     """
     costs = _costs(mechanism, prior, loss)
+    # argmax finds the first of equally good guesses.
     ties = costs <= costs.min(axis=1, keepdims=True) * (1 + GUESS_TIE)
     return ties.argmax(axis=1).astype(np.int64)
 
@@ -290,6 +292,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     """
     matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
+    # rel_entr is M log(M / reports), 0 if M is 0; reports of probability 0 are left out.
     reports = weights @ matrix
     return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
 
@@ -413,6 +416,7 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     [0.8403, 0.4254]
     """
     prior = np.zeros(len(observable_matrix(mechanism)))
+    # The mean displacement is the quality loss if everybody has this secret.
     prior[arguments.codes("secret", [secret], len(prior))[0]] = 1
     return quality_loss(mechanism, prior, loss)
 
@@ -432,6 +436,7 @@ def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Fl
 
 def _logs(mechanism: HasMatrix) -> Floats:
     matrix = observable_matrix(mechanism)
+    # Reports that no secret makes bound nothing.
     possible = matrix.any(axis=0)
     with np.errstate(divide="ignore"):
         return np.log(matrix[:, possible])

@@ -55,6 +55,7 @@ class PartitionedPart(TallyPart):
     @property
     @override
     def log_scale(self) -> Floats:
+        # Only the sum of the logarithms is kept. If it is 0, all factors are 1.
         if self.log_offset:
             raise TooLarge(
                 f"the factors of the {self.n} reports of this tally are not in memory, only their "
@@ -140,6 +141,7 @@ def tally(
         raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}")
     if arguments.flag("packed", packed) and mechanism.report_kind is not ReportKind.BITS:
         raise ValueError(f"packed must be False for {mechanism}, whose reports are no rows of bits")
+    # The result is counted if there are few possible reports, and kept in partitions otherwise.
     blocks, chosen = blocks_and_client(rows, client, mechanism, packed)
     found = None
     if blocks:
@@ -164,6 +166,7 @@ def _count(
 def _keep(
     mechanism: Mechanism, blocks: Sequence[Any], packed: bool, client: Client | None
 ) -> Tally | None:
+    # The rows stay in their files or on the workers; only sizes, hashes and offsets come back.
     partitions: Partitions
     if client is None:
         partitions, log_offset = keep_locally(mechanism, blocks, packed)

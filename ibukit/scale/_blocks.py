@@ -38,6 +38,7 @@ class Block:
         """Return a copy of the rows; raise DataChanged if the file was modified."""
         if isinstance(self.source, Path) and file_stamp(self.source) != self.stamp:
             raise DataChanged(f"{self.source} was written to after it was tallied; tally it again")
+        # A mapped file is read page by page, so that only this block comes into memory.
         rows = np.load(self.source, mmap_mode="r") if isinstance(self.source, Path) else self.source
         return np.array(rows[self.start : self.stop])
 
@@ -66,6 +67,7 @@ def blocks_of(source: Path | NDArray[Any]) -> list[Block]:
         stamp, rows = None, source
     if not isinstance(rows, np.ndarray) or rows.ndim == 0:
         raise ValueError(f"rows must be arrays of reports, or .npy files of them, got {source}")
+    # The size of one row is that of the first.
     step = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_BYTES // max(1, rows[:1].nbytes)))
     return [
         Block(source, start, min(start + step, len(rows)), stamp)
@@ -98,6 +100,7 @@ def check_packed(mechanism: Mechanism, rows: ArrayLike) -> NDArray[np.uint8]:
             f"packed rows must be bytes of shape (n, {width}), as numpy.packbits(rows, axis=1) "
             f"makes them, got {array.dtype} of shape {array.shape}"
         )
+    # Padding bits must be 0: equal reports have to be equal bytes.
     bits = np.unpackbits(array, axis=1)
     if bits[:, mechanism.k :].any():
         raise AlphabetMismatch(
@@ -111,12 +114,14 @@ def summary(mechanism: Mechanism, rows: NDArray[Any], number: int) -> Summary:
     """Check that each report is possible, and return the facts that the client keeps."""
     if not len(rows):
         return Summary(0, "", 0.0)
+    # As in `make_tally_part`: the uniform distribution gives each possible report a probability.
     likely = mechanism.channel(rows).forward(np.full(mechanism.k, 1 / mechanism.k)) > 0
     if not likely.all():
         raise ImpossibleReport(
             f"partition {number} of rows has {rows[np.argmin(likely)]}, which no secret can "
             f"produce under {mechanism}; is this the mechanism that made the reports?"
         )
+    # The factors that the channel leaves out only shift the log-likelihood, so their sum suffices.
     scale = mechanism.log_scale(rows)
     return Summary(len(rows), digest(rows), 0.0 if scale is None else float(scale.sum()))
 

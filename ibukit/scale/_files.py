@@ -74,6 +74,7 @@ def keep_locally(
     mechanism: Mechanism, blocks: Sequence[Block], packed: bool
 ) -> tuple[BlockPartitions, float]:
     """Check all blocks; return partitions that refer to them, and their `log_offset`."""
+    # One block is in memory at a time.
     sizes, log_offset = [], 0.0
     for number, block in enumerate(with_progress(blocks, "check the reports")):
         found = summary(mechanism, checked_rows(mechanism, block.read(), packed), number)

@@ -29,6 +29,7 @@ def blocks_and_client(
         check_client(client)
     if _is_dask(rows):
         return _delayed(rows, mechanism, packed), _default_client() if client is None else client
+    # A single path or array is treated as a list of one.
     each = [rows] if isinstance(rows, (str, os.PathLike, np.ndarray)) else rows
     if not isinstance(each, (list, tuple)):
         raise TypeError(f"rows must be {ACCEPTED}, got {type(rows).__name__}")
@@ -37,6 +38,7 @@ def blocks_and_client(
             block for one in each for block in _delayed(one, mechanism, packed)
         ], client or _default_client()
     if all(isinstance(one, (str, os.PathLike)) for one in each):
+        # With a client the workers read the files, so the paths must be valid on their machines.
         files = [block for one in each for block in blocks_of(Path(one))]
         return (files, None) if client is None else ([_read(block) for block in files], client)
     if not all(isinstance(one, np.ndarray) for one in each):
@@ -82,12 +84,14 @@ def _delayed(rows: Any, mechanism: Mechanism, packed: bool) -> list[Any]:
     # A Delayed object claims to have every attribute, so it is recognised by its type first.
     if isinstance(rows, Delayed):
         return [rows]
+    # A Dask Array of bits has one column for each bit, or for eight packed ones.
     if hasattr(rows, "rechunk") and mechanism.report_kind is ReportKind.BITS:
         width = -(-mechanism.k // 8) if packed else mechanism.k
         if rows.ndim != 2 or rows.shape[1] != width:
             raise AlphabetMismatch(
                 f"rows must have shape (n, {width}), got a Dask Array of shape {rows.shape}"
             )
+        # A report must not be cut into several chunks.
         rows = rows.rechunk({1: -1})
     parts = rows.to_delayed()
     return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)

@@ -59,6 +59,7 @@ class WorkerPartitions(Partitions):
     def _results(
         self, function: PartitionFunction, shared: Any, weights: Sequence[Any]
     ) -> list[Future]:
+        # The shared argument is sent once, as the result of a task; every piece refers to it.
         sent = self.client.submit(_identity, shared, pure=False)
         found: list[Future] = self.client.map(
             evaluate,
@@ -82,6 +83,7 @@ def fold_on_workers(client: Client, leaves: list[Future], fold: Fold, what: str)
     """Fold results in the tree of `tree_fold`, one layer after the other, on the workers."""
     layer = leaves
     while len(layer) > 1:
+        # Groups of a fixed size make a tree that depends on the number of partitions alone.
         groups = [layer[start : start + FOLD_ARITY] for start in range(0, len(layer), FOLD_ARITY)]
         layer = [client.submit(_folded, fold, group, pure=False) for group in groups]
     wait_with_progress(leaves, what)
@@ -121,6 +123,7 @@ def keep_on_workers(
     from dask import delayed
 
     sent = client.submit(_identity, mechanism, pure=False)
+    # Checked rows stay on the workers as results of these tasks.
     rows = client.compute(
         [
             delayed(_keep, pure=False)(sent, block, packed, number)
@@ -134,6 +137,7 @@ def keep_on_workers(
     same = client.map(
         _verified, rows, [found.digest for found in summaries], range(len(rows)), pure=False
     )
+    # Empty partitions are left out.
     present = [(one, found.size) for one, found in zip(same, summaries, strict=True) if found.size]
     partitions = WorkerPartitions(client, mechanism.k, sent, *_columns(present))
     return partitions, sum(found.log_offset for found in summaries)

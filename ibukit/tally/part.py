@@ -87,11 +87,13 @@ def make_tally_part(
     Each report counts once by default.
     """
     counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
+    # Reports with count 0 are allowed in the input, and left out.
     seen = counts > 0
     if not seen.any():
         raise ValueError(
             "the tally is empty: at least one report is needed, reports or counts hold none"
         )
+    # The sum is checked first, because equal reports are added up below.
     arguments.refuse_too_many("counts", counts)
     reports, counts = _distinct(reports[seen], counts[seen])
     part = TallyPart(mechanism, arguments.frozen(reports), arguments.frozen(counts))

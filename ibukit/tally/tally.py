@@ -331,6 +331,7 @@ class Tally(arguments.ReadOnlyArrays):
         >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).forward([0.5, 0.5])
         array([0.6, 0.4])
         """
+        # The operator works on the secrets among those seen: a report is seen and is this one.
         weights = arguments.vector("theta", theta, self.k)
         return self.operator.forward(
             weights if self.efficiency is None else weights * self.efficiency
@@ -360,6 +361,7 @@ class Tally(arguments.ReadOnlyArrays):
 
         If reports get lost, they are operators on the secrets among those seen.
         """
+        # The channel of one part is used directly; several are stacked.
         channels = tuple(part.channel for part in self.parts)
         return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
 
@@ -392,6 +394,7 @@ class Tally(arguments.ReadOnlyArrays):
         return {"parts": self.parts, "full_alphabet": self.full_alphabet, "_dropped": self._dropped}
 
     def __repr__(self) -> str:
+        # A tally of thousands of parts has a short representation, too.
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
         where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
@@ -422,10 +425,13 @@ def pool(tallies: Sequence[Tally]) -> Tally:
             TallyPart(on_alphabet(part.mechanism, window), part.reports, part.counts)
             for part in parts
         ]
+    # Estimates among the secrets seen need one distribution for all parts.
     refuse_other_efficiencies([part.mechanism for part in parts])
+    # Parts of equal mechanisms are joined. A part that cannot be joined gets a key of its own.
     groups: dict[Any, list[TallyPart]] = {}
     for part in parts:
         groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
+    # Numbers of dropped reports add up by reason.
     dropped: dict[str, int] = {}
     for reason, number in (pair for tally in tallies for pair in tally._dropped):
         dropped[reason] = dropped.get(reason, 0) + number
@@ -451,6 +457,7 @@ def _merged(parts: list[TallyPart]) -> TallyPart:
     """Join parts of equal mechanisms."""
     if len(parts) == 1:
         return parts[0]
+    # Equal reports of several parts are added up.
     reports = np.concatenate([part.reports for part in parts])
     return make_tally_part(
         parts[0].mechanism, reports, np.concatenate([part.counts for part in parts])
