@@ -201,7 +201,7 @@ def unfold(
     -----
     Let :math:`\mu_{x} = \lambda_{x}\,e_{x}` be the numbers seen, T their sum, G =
     :math:`\max_{x} g_x` with :math:`g_x=\sum_z n_z M_{xz}/(e_x\nu_z)`, and
-    :math:`c = \sum_{z} n_{z}\,b_{z} / \nu_{z}`. For any :math:`\mu`*, by Jensen,
+    :math:`c = \sum_{z} n_{z}\,b_{z} / \nu_{z}`. For any :math:`\mu^*`, by Jensen,
     :math:`\sum_z n_z\log(\nu^*_z/\nu_z)\le n\log\bigl((TG+c)/n\bigr)`, and the largest value of
     this less T* - T is :math:`n\,\log G - n + c / G + T` (for :math:`c \le n\,G`): the gap. For a
     given T the problem is that of `mle` with the matrix M / e + b / T, and T is found from T = n -

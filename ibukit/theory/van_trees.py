@@ -102,7 +102,7 @@ def van_trees_bound(
     is convex in :math:`u_{z}` (a square over a linear function), and
     :math:`\sum_{z} m_{z}\,(1 + c\,\operatorname{mean}_{x} u_{xz}) = 1`, so sets, u in {0, 1}, are
     the worst; equal alphas make their size all that matters. For other alphas the trace is at most
-    :math:`\max_{x} P_{x} \le \lVert P\rVert ` times the bound :math:`c^{2} / (4\,e^{\varepsilon})`
+    :math:`\max_{x} P_{x} \le \lVert P\rVert` times the bound :math:`c^{2} / (4\,e^{\varepsilon})`
     in the notes of `least_asymptotic_mse`. C = identity needs :math:`\alpha > 2`, and its J has a
     trace of at most :math:`k\,(e^{\varepsilon / 2} - 1)^{2}` as there. For the frequencies: given
     the secrets, P is Dirichlet(:math:`\alpha + n\,F`), with mean
