@@ -97,3 +97,29 @@ def test_every_chapter_uses_something_and_the_contents_decide_the_order():
     slugs = [file.rpartition("/")[2] for file in rooms.chapters(ROOT)]
     assert set(slugs) == {slug for name in users for slug in users[name]}
     assert users["mle"] == [slug for slug in slugs if slug in users["mle"]]
+
+
+ROLE = re.compile(r"(.)?:math:`([^`]*)`(.)?", re.DOTALL)
+
+
+def broken_roles(text):
+    """The formulas of a docstring that reStructuredText or TeX would not read."""
+    return [
+        formula
+        for before, formula, behind in ROLE.findall(f" {text} ")
+        if re.match(r"[\w*`|]", behind)
+        or re.match(r"[\w*`|]", before)
+        or formula != formula.strip()
+        or (plain := re.sub(r"\\[{}]", "", formula)).count("{") != plain.count("}")
+    ]
+
+
+def test_formulas_of_docstrings_can_be_read():
+    for path in sorted((ROOT / "ibukit").rglob("*.py")):
+        assert broken_roles(path.read_text("utf8")) == [], path
+
+
+@pytest.mark.parametrize("wrong", ["`x`*", "` x`", "`x_{y`", "`x`y"])
+def test_a_formula_that_is_not_read_is_found(wrong):
+    assert broken_roles(f"So :math:{wrong} is") != []
+    assert broken_roles(r"So (:math:`x_{y}`), :math:`\{x`; is") == []
