@@ -44,11 +44,11 @@ def read_matrix(matrix: Any) -> LabelledMatrix:
             "matrix must not have masked entries; fill them, or leave the secret or report out"
         )
     try:
-        given = np.asarray(matrix)
+        converted = np.asarray(matrix)
         # Numbers in text are refused, not parsed: "1,5" or "1e-3" may mean something else there.
-        if given.dtype.kind == "O":
-            arguments.refuse_text(given)
-        array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
+        if converted.dtype.kind == "O":
+            arguments.refuse_text(converted)
+        array = np.array(converted if converted.dtype.kind in "biufO" else "text", dtype=np.float64)
         # Adding 0.0 turns -0.0 into 0.0: equal matrices must have equal bytes, which are hashed.
         array += 0.0
     except (TypeError, ValueError, OverflowError):
@@ -284,11 +284,11 @@ def align(
     return rows, secrets, named
 
 
-def as_labels(given: Any) -> Alphabet:
+def as_labels(labels: Any) -> Alphabet:
     """Return an alphabet, or make one of a number or of labels."""
-    if isinstance(given, Alphabet) or np.ndim(given) == 0:
-        return as_alphabet(given)
-    return Alphabet(given)
+    if isinstance(labels, Alphabet) or np.ndim(labels) == 0:
+        return as_alphabet(labels)
+    return Alphabet(labels)
 
 
 def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:

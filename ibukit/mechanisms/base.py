@@ -89,9 +89,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         """Check and convert the fields of every mechanism; subclasses extend it."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         # An infinite epsilon is accepted: it states that there is no privacy.
-        given: Any = self.__getstate__().get("epsilon", math.inf)
-        if not isinstance(given, float) or given != math.inf:
-            self._keep(epsilon=arguments.positive("epsilon", given))
+        epsilon: Any = self.__getstate__().get("epsilon", math.inf)
+        if not isinstance(epsilon, float) or epsilon != math.inf:
+            self._keep(epsilon=arguments.positive("epsilon", epsilon))
 
     @property
     def k(self) -> int:

@@ -132,14 +132,14 @@ class MatrixMechanism(FiniteMechanism):
         normalize = arguments.flag("normalize", self.normalize)
         table = _matrix_entries.read_matrix(self.entries)
         _matrix_entries.refuse_entries(table.rows)
-        given: Any = self.efficiency
+        wanted: Any = self.efficiency
         # Without efficiencies the sums are judged first, so that a message names the row as it was
         # handed in. With them, rows are brought into the order of the secrets before.
-        if given is None:
+        if wanted is None:
             table = table._replace(rows=_matrix_entries.check_sums(table.rows, None, normalize))
         rows, secrets, reports = _matrix_entries.align(table, self.alphabet, self.reports)
-        efficiency = _matrix_entries.read_efficiency(rows, given, secrets)
-        if given is not None:
+        efficiency = _matrix_entries.read_efficiency(rows, wanted, secrets)
+        if wanted is not None:
             rows = _matrix_entries.check_sums(rows, efficiency, normalize)
         self._keep(
             entries=arguments.frozen(rows),
@@ -300,10 +300,12 @@ class MatrixMechanism(FiniteMechanism):
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         # First how many users of each secret are seen, then what they report.
-        seen = rng.binomial(counts, self.efficiency)
-        if not seen.any():
+        seen_counts = rng.binomial(counts, self.efficiency)
+        if not seen_counts.any():
             raise ValueError("the tally is empty: at least one report is needed, and all were lost")
-        return self.tally_counts(rng.multinomial(seen, drawable(self._normalized_rows)).sum(axis=0))
+        return self.tally_counts(
+            rng.multinomial(seen_counts, drawable(self._normalized_rows)).sum(axis=0)
+        )
 
 
 @exact_sampler(MatrixMechanism)

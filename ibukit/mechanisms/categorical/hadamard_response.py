@@ -107,7 +107,7 @@ class HadamardResponse(FiniteMechanism):
         """Check and convert the fields; choose the number of blocks if none is given."""
         super().__post_init__()
         arguments.whole("number of secrets", self.k, 2)
-        given = self.blocks
+        blocks = self.blocks
         self._keep(published=arguments.flag("published", self.published))
         self._keep(
             epsilon=check_epsilon(
@@ -115,9 +115,9 @@ class HadamardResponse(FiniteMechanism):
             )
         )
         self._keep(blocks=self._blocks_at(self.epsilon))
-        if self.published and given not in (None, self.blocks):
+        if self.published and blocks not in (None, self.blocks):
             raise ValueError(
-                f"blocks must be left out where published is True, got {given}: the paper chooses "
+                f"blocks must be left out where published is True, got {blocks}: the paper chooses "
                 "them"
             )
 

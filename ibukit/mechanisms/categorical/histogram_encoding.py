@@ -100,12 +100,12 @@ class HistogramEncoding(Mechanism):
 
     @override
     def check_reports(self, reports: ArrayLike) -> Floats:
-        given = arguments.whole_array("reports", reports)
+        values = arguments.whole_array("reports", reports)
         try:
-            rows = arguments.numbers("reports", given).copy()
+            rows = arguments.numbers("reports", values).copy()
         except ValueError:
             raise ValueError(
-                f"reports must be rows of numbers, got an array of type {given.dtype}"
+                f"reports must be rows of numbers, got an array of type {values.dtype}"
             ) from None
         if rows.ndim != 2 or rows.shape[1] != self.k:
             raise AlphabetMismatch(

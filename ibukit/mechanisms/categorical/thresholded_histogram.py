@@ -25,7 +25,8 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
     :math:`q=\frac12e^{-\mathrm{nominal}\,t/2}`, each on its own: a unary encoding. The noisy
     entries satisfy local differential privacy at the nominal level; the bits are more private.
     Their tight level `epsilon` = :math:`\ln\frac{p(1-q)}{(1-p)q}` is below: 0.896 for a nominal 1
-    at the best threshold. Reports are simulated (as bits with these chances), see `Mechanism`.
+    at the best threshold. Reports are simulated (as bits with these probabilities), see
+    `Mechanism`.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
     ------
     ValueError
         If `epsilon` is not a number from 5e-15 to 73.4, `threshold` is not a number from 0 to 1, a
-        chance is not above :math:`2^{-53}`, the least that is drawn in doubles, or there are fewer
-        than two secrets.
+        probability is not above :math:`2^{-53}`, the least that is drawn in doubles, or there are
+        fewer than two secrets.
 
     References
     ----------
@@ -73,12 +74,11 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
     @override
     def _check_probabilities(self) -> None:
         nominal = check_epsilon(self.nominal, lambda epsilon: math.exp(-epsilon / 2))
-        given: Any = self.threshold
-        threshold = (
-            best_threshold(nominal)
-            if given is None
-            else arguments.fraction("threshold", given, "[]")
-        )
+        threshold: Any = self.threshold
+        if threshold is None:
+            threshold = best_threshold(nominal)
+        else:
+            threshold = arguments.fraction("threshold", threshold, "[]")
         self._keep(nominal=nominal, threshold=threshold)
 
     @property

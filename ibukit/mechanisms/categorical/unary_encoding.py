@@ -36,8 +36,8 @@ class UnaryEncoding(BitsOfGivenProbabilities):
     Raises
     ------
     ValueError
-        If not 0 < q < p < 1, `q` or 1 - `p` is not above :math:`2^{-53}`, the least chance that is
-        drawn in doubles, or there are fewer than two secrets.
+        If not 0 < q < p < 1, `q` or 1 - `p` is not above :math:`2^{-53}`, the least probability
+        that is drawn in doubles, or there are fewer than two secrets.
 
     References
     ----------

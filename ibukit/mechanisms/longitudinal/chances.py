@@ -57,6 +57,6 @@ def check_levels(epsilon: Any, epsilon_inf: Any) -> tuple[float, float]:
     return first, permanent
 
 
-def after_round(chance: float, then: Chances) -> float:
-    """Probability that a bit is 1 after a round, if it was 1 before with probability `chance`."""
-    return chance * then.p + (1 - chance) * then.q
+def after_round(before: float, then: Chances) -> float:
+    """Probability that a bit is 1 after a round, from the probability that it was 1 before."""
+    return before * then.p + (1 - before) * then.q

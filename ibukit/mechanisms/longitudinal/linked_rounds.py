@@ -33,15 +33,19 @@ MAX_MATRIX_ENTRIES = 2**20
 class LinkedRounds(Mechanism):
     r"""T rounds of a memoised unary encoding, known to come from the same user.
 
-    The user keeps bits randomised by the permanent chances (p1, q1), and T times reports them
-    randomised afresh by the instantaneous chances (p2, q2), as in `LongitudinalUnaryEncoding`. A
-    report here is how often each bit was 1, a row of k counts from 0 to T: the order of the rounds
-    tells nothing more. A bit that was 1 before both rounds has the law of s ones P1(s) = C(T, s)
-    (p1 p2^s (1 - p2)^(T - s) + (1 - p1) q2^s (1 - q2)^(T - s)), one that was 0 has P0 with q1 in
-    the place of p1. So P(s given x) = P1(:math:`s_{x}`) prod_{:math:`y \ne x`} P0(:math:`s_{y}`),
-    and with L = P1 / P0, which grows with s, the tight level is `epsilon` = ln L(T) / L(0). It
-    grows with T towards `epsilon_inf`, the level of the kept bits. Reports are simulated, see
-    `Mechanism`.
+    The user keeps bits randomised by the permanent probabilities (p1, q1), and T times reports them
+    randomised afresh by the instantaneous probabilities (p2, q2), as in
+    `LongitudinalUnaryEncoding`. A report here is how often each bit was 1, a row of k counts from 0
+    to T: the order of the rounds tells nothing more. The secret's own bit is 1 in s rounds with
+    probability
+
+    .. math::
+       P_1(s)=\binom Ts\bigl(p_1\,p_2^s(1-p_2)^{T-s}+(1-p_1)\,q_2^s(1-q_2)^{T-s}\bigr),
+
+    any other with :math:`P_0(s)`, which has :math:`q_1` in the place of :math:`p_1`. So
+    :math:`P(s\mid x)=P_1(s_x)\prod_{y\ne x}P_0(s_y)`, and with :math:`L=P_1/P_0`, which grows with
+    s, the tight level is `epsilon` :math:`=\ln L(T)/L(0)`. It grows with T towards `epsilon_inf`,
+    the level of the kept bits. Reports are simulated, see `Mechanism`.
 
     Rounds of one user that are pooled as if they were of different users still give a consistent
     estimate, but one with a larger variance than this likelihood's, and with standard errors that
@@ -52,17 +56,17 @@ class LinkedRounds(Mechanism):
     alphabet : Alphabet or int
         The k secrets; reports are rows of k counts.
     permanent : (float, float)
-        The chances (p1, q1), with 0 <= q1 < p1 <= 1.
+        The probabilities (p1, q1), with 0 <= q1 < p1 <= 1.
     instantaneous : (float, float)
-        The chances (p2, q2), with 0 < q2 < p2 < 1.
+        The probabilities (p2, q2), with 0 < q2 < p2 < 1.
     rounds : int
         The number T of rounds, at least 1.
 
     Raises
     ------
     ValueError
-        If chances are not so, `rounds` is not a whole number from 1 to 65535, or there are fewer
-        than two secrets.
+        If these inequalities do not hold, `rounds` is not a whole number from 1 to 65535, or there
+        are fewer than two secrets.
 
     Notes
     -----

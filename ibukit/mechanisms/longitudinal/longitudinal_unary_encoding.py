@@ -20,16 +20,16 @@ from ibukit.mechanisms.longitudinal.chances import Chances, after_round, check_l
 
 @dataclass(frozen=True)
 class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
-    """One report of a memoised unary encoding: fresh noise on bits that are kept.
+    r"""One report of a memoised unary encoding: fresh noise on bits that are kept.
 
     The first time a user reports, the bits of the one-hot secret are randomised by the *permanent*
-    chances, and kept. Each round then randomises the kept bits afresh, by the *instantaneous*
-    chances. A chance pair (p, q) makes a 1 of a 1 with probability p, and of a 0 with probability
-    q. So of one report alone the secret's own bit is 1 with probability p1 p2 + (1 - p1) q2, any
-    other with probability q1 p2 + (1 - q1) q2: a unary encoding, with tight level `epsilon`.
-    However many rounds there are, they tell no more than the kept bits, whose level is
-    `epsilon_inf`. `LinkedRounds` has the law of several rounds of one user. Reports are simulated,
-    see `Mechanism`.
+    probabilities, and kept. Each round then randomises the kept bits afresh, by the *instantaneous*
+    probabilities. A pair (p, q) makes a 1 of a 1 with probability p, and of a 0 with probability q.
+    So of one report alone the secret's own bit is 1 with probability
+    :math:`p_1p_2+(1-p_1)\,q_2`, any other with probability :math:`q_1p_2+(1-q_1)\,q_2`: a unary
+    encoding, with tight level `epsilon`. However many rounds there are, they tell no more than the
+    kept bits, whose level is `epsilon_inf`. `LinkedRounds` has the law of several rounds of one
+    user. Reports are simulated, see `Mechanism`.
 
     The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE)
     and `rappor` (the two stages of basic RAPPOR), from the levels or the parameters of their
@@ -40,15 +40,15 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
     alphabet : Alphabet or int
         The k secrets; reports are rows of k bits.
     permanent : (float, float)
-        The chances (p1, q1), with 0 <= q1 < p1 <= 1.
+        The probabilities (p1, q1), with 0 <= q1 < p1 <= 1.
     instantaneous : (float, float)
-        The chances (p2, q2), with 0 < q2 < p2 < 1.
+        The probabilities (p2, q2), with 0 < q2 < p2 < 1.
 
     Raises
     ------
     ValueError
-        If chances are not so, one of the report's is not above :math:`2^{-53}`, the least that is
-        drawn in doubles, or there are fewer than two secrets.
+        If these inequalities do not hold, one of the report's is not above :math:`2^{-53}`, the
+        least that is drawn in doubles, or there are fewer than two secrets.
 
     References
     ----------

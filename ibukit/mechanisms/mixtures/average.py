@@ -89,35 +89,37 @@ def average_mechanism(
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    many = _with_same_reports(mechanisms)
+    finite = _with_same_reports(mechanisms)
     w = (
-        np.full(len(many), 1 / len(many))
+        np.full(len(finite), 1 / len(finite))
         if weights is None
-        else arguments.distribution("weights", weights, len(many))
+        else arguments.distribution("weights", weights, len(finite))
     )
-    first = many[0]
+    first = finite[0]
     # Equal mechanisms need no average, whatever their kind.
-    if all(mechanism == first for mechanism in many):
+    if all(mechanism == first for mechanism in finite):
         return first
     # Closed forms hold for the exact types: a class that inherits may have another law.
-    kinds = {type(mechanism) for mechanism in many}
+    kinds = {type(mechanism) for mechanism in finite}
     if kinds == {RandomizedResponse}:
         return RandomizedResponse(
-            first.alphabet, _average_response(cast("list[RandomizedResponse]", many), w)
+            first.alphabet, _average_response(cast("list[RandomizedResponse]", finite), w)
         )
     if kinds == {Rappor}:
-        return Rappor(first.alphabet, 2 * _average_bits(cast("list[IndependentBits]", many), w, 1))
+        return Rappor(
+            first.alphabet, 2 * _average_bits(cast("list[IndependentBits]", finite), w, 1)
+        )
     if kinds == {OptimizedUnaryEncoding}:
         return OptimizedUnaryEncoding(
-            first.alphabet, _average_bits(cast("list[IndependentBits]", many), w, 2)
+            first.alphabet, _average_bits(cast("list[IndependentBits]", finite), w, 2)
         )
     if kinds == {UnaryEncoding}:
-        encodings = cast("list[UnaryEncoding]", many)
+        encodings = cast("list[UnaryEncoding]", finite)
         # The probabilities of single bits average.
         p, q = (w / w.sum() @ [[encoding.p, encoding.q] for encoding in encodings]).tolist()
         return UnaryEncoding(first.alphabet, p, q)
     if kinds == {SubsetSelection}:
-        sets = cast("list[SubsetSelection]", many)
+        sets = cast("list[SubsetSelection]", finite)
         return SubsetSelection(first.alphabet, _average_sets(sets, w), sets[0].size)
     if isinstance(first, BitReports):
         raise AlphabetMismatch(
@@ -127,30 +129,30 @@ def average_mechanism(
         )
     # Every other kind by its matrix.
     matrix = np.zeros((first.k, first.m))
-    for share, mechanism in zip(w / w.sum(), many, strict=True):
+    for share, mechanism in zip(w / w.sum(), finite, strict=True):
         matrix += share * mechanism.matrix()
     return MatrixMechanism(matrix, first.alphabet)
 
 
 def _with_same_reports(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
     """Return the mechanisms, if report z of one can be taken for report z of all."""
-    many: list[FiniteMechanism] = []
+    finite: list[FiniteMechanism] = []
     for mechanism in require_same_alphabet(mechanisms):
         if not isinstance(mechanism, FiniteMechanism):
             raise AlphabetMismatch(
                 f"mechanisms must have reports that can be listed, {mechanism} has not; pool the "
                 "tallies with + and use ibu or mle"
             )
-        many.append(mechanism)
-    first = many[0]
-    for mechanism in many:
+        finite.append(mechanism)
+    first = finite[0]
+    for mechanism in finite:
         if _describe_reports(mechanism) != _describe_reports(first):
             raise AlphabetMismatch(
                 "mechanisms must have the same reports to be averaged, got "
                 f"{_describe_reports(first)} of {first} and {_describe_reports(mechanism)} of "
                 f"{mechanism}; pool the tallies with + and use ibu or mle, which need not"
             )
-    return many
+    return finite
 
 
 def _describe_reports(mechanism: FiniteMechanism) -> str:

@@ -79,14 +79,16 @@ class FreeWill(arguments.ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        many = require_same_alphabet(self.mechanisms)
-        if len(set(many)) < len(many):
-            twice = next(mechanism for i, mechanism in enumerate(many) if mechanism in many[:i])
+        mechanisms = require_same_alphabet(self.mechanisms)
+        if len(set(mechanisms)) < len(mechanisms):
+            twice = next(
+                mechanism for i, mechanism in enumerate(mechanisms) if mechanism in mechanisms[:i]
+            )
             raise ValueError(f"mechanisms must differ, {twice} is there twice; add its shares up")
-        given: Any = self.shares
-        p = np.full(len(many), 1 / len(many)) if given is None else given
-        p = arguments.distribution("shares", p, len(many)).copy()
-        self._keep(mechanisms=many, shares=arguments.frozen(p), name=str(self.name))
+        shares: Any = self.shares
+        p = np.full(len(mechanisms), 1 / len(mechanisms)) if shares is None else shares
+        p = arguments.distribution("shares", p, len(mechanisms)).copy()
+        self._keep(mechanisms=mechanisms, shares=arguments.frozen(p), name=str(self.name))
 
     @property
     def alphabet(self) -> Alphabet:

@@ -101,12 +101,11 @@ class Staircase(RealReports):
         self._keep(alphabet=as_line(self.alphabet))
         width = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
         self._keep(epsilon=check_epsilon(self.epsilon, _rare_probability, MIN_EPSILON * width))
-        given = self.gamma is not None
-        gamma = (
-            arguments.fraction("gamma", self.gamma, "[]")
-            if given
-            else 1 / (1 + math.exp(self.epsilon / 2))
-        )
+        gamma: Any = self.gamma
+        if gamma is None:
+            gamma = 1 / (1 + math.exp(self.epsilon / 2))
+        else:
+            gamma = arguments.fraction("gamma", gamma, "[]")
         if 0 < gamma < MIN_WINDOW_SHARE:
             raise ValueError(
                 f"gamma must be 0 or at least {MIN_WINDOW_SHARE:.3g}, got {gamma}: the step is too "

@@ -116,10 +116,10 @@ class TruncatedGeometric(FiniteMechanism):
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         # Everybody whose noise leads beyond an end is counted at that end.
-        seen, beyond_first, beyond_last = self._noise.spread(counts, rng)
-        seen[-1] += beyond_last
-        seen[0] += beyond_first
-        return self.tally_counts(seen)
+        reported, beyond_first, beyond_last = self._noise.spread(counts, rng)
+        reported[-1] += beyond_last
+        reported[0] += beyond_first
+        return self.tally_counts(reported)
 
     @override
     def _solve(self, q: Floats) -> Floats:

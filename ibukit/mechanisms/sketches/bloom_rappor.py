@@ -138,8 +138,8 @@ class BloomRappor(NumberedBits):
                 f"p and q must differ, got {self.p} for both: the reports would say nothing"
             )
         # Both values of each bit must be possible whether the filter has it or not.
-        chances = (self.p_set, 1 - self.p_set, self.p_clear, 1 - self.p_clear)
-        if not min(chances) > MIN_PROBABILITY:
+        probabilities = (self.p_set, 1 - self.p_set, self.p_clear, 1 - self.p_clear)
+        if not min(probabilities) > MIN_PROBABILITY:
             raise ValueError(
                 f"f, p and q must leave each bit in doubt, got {self.f}, {self.p} and {self.q}: a "
                 f"bit is reported as 1 with probability {self.p_set:.3g} where the filter has it, "
@@ -212,15 +212,15 @@ class BloomRappor(NumberedBits):
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
         n = len(secrets)
-        cohorts, chance = rng.integers(0, self.cohorts, n), rng.random((n, self.bits))
+        cohorts, uniform = rng.integers(0, self.cohorts, n), rng.random((n, self.bits))
         # All bits are drawn as clear ones first; those of the secret's filter are judged again by
         # the same uniform numbers, once for each hash function.
-        ones = chance < self.p_clear
+        ones = uniform < self.p_clear
         for i in range(self.hashes):
             own = _sketch_kernels.buckets_of(
                 cohorts * self.hashes + i, secrets, self.bits, self.seed
             )
-            ones[np.arange(n), own] = chance[np.arange(n), own] < self.p_set
+            ones[np.arange(n), own] = uniform[np.arange(n), own] < self.p_set
         return self._join(cohorts, ones)
 
     @override

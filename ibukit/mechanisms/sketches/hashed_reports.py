@@ -47,7 +47,7 @@ class HashedReports(Mechanism):
     """Version of the hash family; a seed means nothing without it."""
 
     def __post_init__(self) -> None:
-        """Check and convert the shared fields; choose the number of buckets if none is given."""
+        """Check and convert the shared fields; choose the number of buckets if none is values."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         arguments.whole("number of secrets", len(self.alphabet), 2)
         self._keep(
@@ -124,19 +124,19 @@ class HashedReports(Mechanism):
 
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        given = arguments.whole_array("reports", reports)
-        if given.ndim != 2 or given.shape[1] != 2:
+        values = arguments.whole_array("reports", reports)
+        if values.ndim != 2 or values.shape[1] != 2:
             raise AlphabetMismatch(
-                f"reports must be rows (seed, bucket) of shape (n, 2), got shape {given.shape}"
+                f"reports must be rows (seed, bucket) of shape (n, 2), got shape {values.shape}"
             )
-        if given.dtype.kind not in "iu":
+        if values.dtype.kind not in "iu":
             raise TypeError(
-                f"reports must be integers, got an array of {given.dtype}: seeds of up to 63 bits "
+                f"reports must be integers, got an array of {values.dtype}: seeds of up to 63 bits "
                 "are not exact in other numbers"
             )
-        if given.dtype.kind == "u" and given.size and given.max() >= SEEDS:
-            raise AlphabetMismatch(f"reports must have seeds below 2^63, got {given.max()}")
-        rows = given.astype(np.int64)
+        if values.dtype.kind == "u" and values.size and values.max() >= SEEDS:
+            raise AlphabetMismatch(f"reports must have seeds below 2^63, got {values.max()}")
+        rows = values.astype(np.int64)
         _refuse_negative("seeds of reports", rows[:, 0])
         bad = (rows[:, 1] < 0) | (rows[:, 1] >= self.g)
         if bad.any():
@@ -157,8 +157,9 @@ class HashedReports(Mechanism):
     def ideal(self) -> FiniteMechanism:
         """The mechanism of the same information if all hash functions were equally likely.
 
-        `UnaryEncoding` with the chances p and 1/g; `SubsetSelection` with sets of k / g secrets
-        where the buckets are balanced. For plans and theory: there the seeds cannot be listed.
+        `UnaryEncoding` with the probabilities p and 1/g; `SubsetSelection` with sets of k / g
+        secrets where the buckets are balanced. For plans and theory: there the seeds cannot be
+        listed.
 
         Raises
         ------
@@ -195,11 +196,11 @@ class HashedReports(Mechanism):
         """
         support = _hash_kernels.support_counts(reports, frequencies, self.k, self.g, self.balanced)
         # A report supports its user's secret with probability `truth`, and another secret with
-        # probability `chance`, on average over the seeds. `more` is truth - lie without
+        # probability `background`, on average over the seeds. `more` is truth - lie without
         # cancellation.
         more = self.truth * -np.expm1(-self.epsilon)
-        chance = self.lie + more * self.collision
-        return (support - chance * frequencies.sum()) / (more * (1 - self.collision))
+        background = self.lie + more * self.collision
+        return (support - background * frequencies.sum()) / (more * (1 - self.collision))
 
 
 def best_buckets(epsilon: float) -> int:

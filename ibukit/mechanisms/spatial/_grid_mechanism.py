@@ -62,7 +62,7 @@ class GridMechanism(FiniteMechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
-        One multinomial per secret; on a large grid few users are drawn singly.
+        One multinomial per secret; on a large grid single_users users are drawn singly.
         """
         if not self._is_large_grid:
             return super().simulate(secret_counts, rng)
@@ -71,14 +71,14 @@ class GridMechanism(FiniteMechanism):
         # Secrets of many users take one multinomial each, over a row that is computed for it. The
         # users of the others are drawn singly, in blocks.
         drawn = np.zeros(self.m, dtype=np.int64)
-        many = counts > self.m // USERS_PER_ROW
-        for secret in np.flatnonzero(many).tolist():
+        has_many_users = counts > self.m // USERS_PER_ROW
+        for secret in np.flatnonzero(has_many_users).tolist():
             row = self._row(secret)
             drawn += rng.multinomial(counts[secret], row / row.sum())
-        few = np.repeat(np.arange(self.k), np.where(many, 0, counts))
-        for start in range(0, len(few), USERS_AT_ONCE):
+        single_users = np.repeat(np.arange(self.k), np.where(has_many_users, 0, counts))
+        for start in range(0, len(single_users), USERS_AT_ONCE):
             drawn += np.bincount(
-                self.draw(few[start : start + USERS_AT_ONCE], rng), minlength=self.m
+                self.draw(single_users[start : start + USERS_AT_ONCE], rng), minlength=self.m
             )
         return self.tally_counts(drawn)
 

@@ -218,9 +218,9 @@ class PlanarGeometric(Mechanism):
         shares = drawable(np.diff(self._cumulative, prepend=0.0)).reshape(north, east)
         reports = signed_offset_counts(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
         # The map of reports begins `north` - 1 and `east` - 1 cells before the grid.
-        seen = np.argwhere(reports)
-        cells = seen - (north - 1, east - 1) + self.alphabet.first
-        return Tally((make_tally_part(self, cells, reports[tuple(seen.T)]),))
+        reported = np.argwhere(reports)
+        cells = reported - (north - 1, east - 1) + self.alphabet.first
+        return Tally((make_tally_part(self, cells, reports[tuple(reported.T)]),))
 
     def _noisy(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         height, width = map(Fraction, self.alphabet.cell_shape)
