@@ -91,6 +91,7 @@ class LinearFunctionals:
 
     def variances(self, theta: Floats) -> Floats:
         """Return the variances of w_x for a secret x drawn from theta, shape (r,)."""
+        # E[w_x^2] - E[w_x]^2; for unit vectors w_x^2 = w_x.
         squares = theta if self.weights is None else self.weights**2 @ theta
         return squares - self.values(theta) ** 2
 
@@ -120,6 +121,7 @@ class LinearFunctionals:
 def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
     """Read an argument `of`: None means every probability, else see `weights_of`."""
     weights = weights_of(of, alphabet)
+    # A mapping or a vector is one functional; a matrix has one in each row, even if it has one row.
     single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
     return LinearFunctionals(len(alphabet), weights, single)
 
@@ -159,6 +161,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
             f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, "
             f"{k}), got shape {weights.shape}"
         )
+    # The comparison is written so that NaN counts as bad, too.
     bad = ~(np.abs(weights) <= MAX_WEIGHT)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -171,6 +174,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
 
 
 def _labels(of: Any) -> Any:
+    # Mappings have keys, and a pandas Series an index; nothing else has labels.
     labels = list(of) if isinstance(of, Mapping) else getattr(of, "index", None)
     # Lists have a method called index.
     return None if callable(labels) else labels
@@ -186,6 +190,7 @@ def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
             "of must be an array, a Series or a mapping, got a frame: take frame.to_numpy(), in "
             "order"
         )
+    # Secrets that are not named have the weight 0.
     places = codes_of("of", list(labels), alphabet, HINT)
     if len(np.unique(places)) < len(places):
         raise ValueError(f"of must have each label once, got {list(labels)!r}")

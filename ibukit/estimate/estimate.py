@@ -406,6 +406,7 @@ class Estimate(ReadOnlyArrays):
         >>> round(ik.mle(tally).standard_errors(of=[0, 1, 1]), 4)  # of the last two together
         0.0137
         """
+        # Variances of single probabilities are cached, those of other functionals are not.
         functionals = parse_functionals(of, self.alphabet)
         return functionals.answer(self._errors(functionals, target))
 
@@ -437,6 +438,8 @@ class Estimate(ReadOnlyArrays):
                [-0.000414,  0.000414]])
         """
         return asymptotic_covariance(self._tally_of_errors(), self.distribution)
+
+    # `Unfolded` overrides `_variances_of`, because a background changes the information.
 
     @cached_property
     def _variances(self) -> Floats:
@@ -635,6 +638,7 @@ class Estimate(ReadOnlyArrays):
         self, functionals: LinearFunctionals, level: float, target: str
     ) -> IntervalRequest:
         self._refuse_off_simplex()
+        # Standard errors are computed only if the method, Wald's, asks for them.
         errors = partial(self._errors, functionals, target)
         return IntervalRequest(self.tally, self.distribution, functionals, level, target, errors)
 
@@ -681,6 +685,7 @@ class Estimate(ReadOnlyArrays):
         (array([0.523, 0.235, 0.095]), array([0.634, 0.336, 0.184]))
         """
         level = arguments.fraction("level", level, "()")
+        # Bonferroni, unless the method's intervals hold together as they are.
         each = intervals.level_of_each(level, len(self), method, options)
         return self.interval(each, None, method, target, **options)
 

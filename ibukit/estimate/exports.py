@@ -29,6 +29,7 @@ def code_of(label: Any, alphabet: Alphabet, full: Alphabet | None = None) -> int
     codes = _codes(alphabet, label)
     if codes is not None:
         return int(codes[0])
+    # A label of the unbounded alphabet outside the part in use is valid: its probability is 0.
     if full is not None and _labels(full, label) is not None:
         return None
     known = alphabet if full is None else full
@@ -53,6 +54,7 @@ def _labels(full: Alphabet, label: Any) -> Any:
 
 
 def _suggestion(label: Any, alphabet: Alphabet) -> str:
+    # A list of labels is the usual mistake: the error names the call that takes several.
     if isinstance(label, (list, np.ndarray, slice)):
         raise AlphabetMismatch(
             f"label must be a single label, got {label!r}; for several: estimate.to_series()"
@@ -60,12 +62,14 @@ def _suggestion(label: Any, alphabet: Alphabet) -> str:
     if len(alphabet) > MAX_LABELS_COMPARED:
         return ""
     known = [text_of(each) for each in alphabet.values]
+    # Only strings have a meaningful similarity; numbers near each other are not misspelt.
     close = get_close_matches(str(label), known, n=1) if isinstance(label, str) else []
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def plain_labels(alphabet: Alphabet) -> list[Any]:
     """Return the labels as JSON values: dates as text, infinite numbers as "inf" and "-inf"."""
+    # numpy writes dates in ISO 8601, which is what readers of JSON expect.
     labels = alphabet.values.astype(str) if alphabet.values.dtype.kind in "mM" else alphabet.values
     return [finite(label) for label in labels.tolist()]
 
@@ -89,6 +93,7 @@ def as_html(title: str, alphabet: Alphabet, distribution: Floats) -> str:
         f"<tr><th>{escape(text_of(label))}</th><td>{p:.4g}</td></tr>"
         for label, p in zip(alphabet.values[shown], distribution[shown].tolist(), strict=True)
     ]
+    # The rows that were cut are summed up in one.
     if len(rows) < len(alphabet):
         rest = float(np.delete(distribution, shown).sum())
         rows.append(f"<tr><th>{len(alphabet) - len(rows):,} others</th><td>{rest:.4g}</td></tr>")

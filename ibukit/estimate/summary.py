@@ -86,6 +86,7 @@ def summarise(
     # pandas takes a second to import.
     import pandas as pd
 
+    # Functionals that are not single probabilities have no labels, and are numbered.
     lower, upper = ends
     functionals = request.functionals
     rows = [f"question {row}" for row in range(len(functionals))] if labels is None else labels
@@ -157,6 +158,7 @@ def _about_the_boundary(
 def _about_draws(request: IntervalRequest, method: str) -> Iterator[str]:
     if method != "credible":
         return
+    # The same seed as that of the intervals, so these are the errors of their draws.
     errors = np.max(monte_carlo_errors(request), axis=0)
     if errors.any():
         yield (
@@ -173,6 +175,7 @@ def _about_estimates_outside(values: Floats, ends: Ends, names: list[str]) -> It
 
 def _some(names: list[str], which: NDArray[np.bool_]) -> str:
     """List the names that are marked: a few of them, and how many more there are."""
+    # `which` marks rows of the table.
     chosen = [name for name, marked in zip(names, which, strict=True) if marked]
     more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
     return ", ".join(chosen[:MAX_NAMED]) + more

@@ -35,6 +35,7 @@ class Curvature(ABC):
 
     def step(self, rise: Floats, root: Floats) -> Floats:
         """Return Newton's step for a gradient `rise`, in directions orthogonal to `root`."""
+        # Newton's step with the multiplier of root . v = 0 eliminated.
         v, out = self.solve(rise), self.solve(root)
         v -= out * (root @ v) / (root @ out)
         return v
@@ -84,6 +85,7 @@ class LineCurvature(Determined):
 
     @override
     def solve(self, side: Floats) -> Floats:
+        # The unknowns v, y and z of a position stand side by side, so v is every third number.
         whole = np.zeros(3 * len(side))
         whole[::3] = side
         return dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3]
@@ -101,8 +103,11 @@ def line_curvature(
 
     `w` is q / p^2 over the reports; `diagonal` and `beside`, next to the diagonal, are those of C.
     """
+    # The kernel is a^|x - y|, whose inverse times 1 - a^2 is T: tridiagonal with -a beside the
+    # diagonal, on which 1 + a^2 stands except for 1 at the two ends.
     k, a = line.k, line.decay
     loss = (1 - a) * (1 + a)
+    # LAPACK's band storage: entry (i, j) in row 2 BAND + i - j, with BAND rows of fill-in above.
     bands = np.zeros((3 * BAND + 1, 3 * k))
     middle = np.full(k, 1 + a * a)
     middle[[0, -1]] = 1.0 if k > 1 else loss
@@ -114,6 +119,7 @@ def line_curvature(
         at = 3 * np.arange(first, last) + column
         bands[2 * BAND + row - column, at] = values
 
+    # First equation: C v + (1 - a^2) S z. Second: (1 - a^2) S v + T y. Third: W y + T z.
     put(0, 0, diagonal)
     put(0, 3, beside)
     put(0, -3, beside)

@@ -37,6 +37,8 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
     multinomial problem with the matrix M + b / T. The maximum over phi is concave in T and has the
     derivative (n - c) / T - 1, c = sum_z n_z b_z / nu_z, so that T is the root of T = n - c.
     """
+    # Reports that were not seen contribute -nu_z only. Over all reports these sum to -T - sum b,
+    # whatever the composition phi is.
     here = counts > 0
     m, n, b = response[:, here], counts[here], background[here]
     impossible = ~((m > 0).any(axis=0) | (b > 0))
@@ -65,6 +67,8 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
             bar.update()
             return total - _background_counts(phi @ m * t, n, b) - t
 
+        # n - c - T is at most 0 at T = n, since c >= 0. T is halved until the sign changes, and the
+        # root is then found by Brent's method.
         low, high = total, total
         while excess(low) < 0:
             if low < MIN_SIGNAL_SHARE * total:
@@ -95,6 +99,7 @@ def gap(mu: Floats, m: Floats, n: Floats, b: Floats) -> float:
     n), with g = M (n / nu), G its maximum and T* = sum mu*. Minus T* - T, this is largest at T* = n
     - c / G, or at 0.
     """
+    # `largest` is G. Without reports of probability 0 all quantities are finite.
     nu, total, seen = mu @ m + b, float(n.sum()), float(mu.sum())
     if not nu.min() > 0:
         return math.inf

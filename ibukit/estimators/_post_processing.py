@@ -31,6 +31,7 @@ def norm_cut(v: Floats) -> Floats:
 
     The entry that crosses 1 is kept. Positive entries that sum to less than 1 are all kept.
     """
+    # An entry is kept if those before it, in falling order, sum to less than 1.
     order = np.argsort(-_clipped(v, "Norm-Cut"), kind="stable")
     kept = np.maximum(v[order], 0)
     sum_before = np.cumsum(kept) - kept

@@ -66,16 +66,20 @@ class Roughness:
 
     def __call__(self, u: Floats) -> float:
         """Return the roughness of theta = exp(u) / sum_x exp(u_x)."""
+        # (sqrt theta_x - sqrt theta_y)^2 = theta_max (1 - sqrt(theta_min / theta_max))^2, where
+        # expm1 of the log ratio keeps the digits of nearly equal neighbours.
         larger = _softmax(u)[np.where(u[self.one] > u[self.other], self.one, self.other)]
         return float(self.weight @ (larger * np.expm1(-np.abs(self.log_ratios(u))) ** 2))
 
     def minus_gradient(self, u: Floats) -> Floats:
         """Return -dR/dtheta_x = sum_y (sqrt(theta_y / theta_x) - 1) / d(x, y)^2, y next to x."""
+        # The derivative of (sqrt theta_x - sqrt theta_y)^2 is 1 - sqrt(theta_y / theta_x).
         half = self.log_ratios(u)
         return self._gather(self.weight * np.expm1(half), self.weight * np.expm1(-half))
 
     def curvature(self, u: Floats) -> Floats:
         """Return twice the Hessian of R, scaled by sqrt theta on both sides, shape (k, k)."""
+        # d^2 R / dtheta_x dtheta_y = -1 / (2 d^2 sqrt(theta_x theta_y)): scaled, a constant.
         matrix = np.diag(self.diagonal(u))
         matrix[self.one, self.other] = matrix[self.other, self.one] = -self.weight
         return matrix
@@ -117,6 +121,7 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
             f"tally must be over a Line or a Grid, whose values have neighbours, got {alphabet!r}; "
             "for labels without an order use mle(tally) or ibu(tally)"
         )
+    # Pairs of cells that share a horizontal side are `height` apart, the others `width`.
     cells = np.arange(k).reshape(alphabet.n_rows, alphabet.n_cols)
     height, width = alphabet.cell_shape
     pairs: tuple[tuple[NDArray[Any], NDArray[Any], float], ...] = (
@@ -181,6 +186,7 @@ def fit(
     theta . gamma <= max gamma - theta . gamma: the excess. Newton's step is for v = d theta / sqrt
     theta. With `determined` the returned curvature has a determinant, which costs more.
     """
+    # The quick attempt mostly ends within the tolerance, or within what rounding allows.
     quick = _newton(tally, roughness, weight, u, tol, QUICK, determined)
     if quick.excess <= max(tol, _rounding_error(roughness, weight, quick.u)):
         return quick
@@ -203,10 +209,13 @@ def _newton(
         theta = _softmax(u)
         p = operator.forward(theta)
         g = operator.adjoint(q / p)
+        # The gradient gamma of F.
         slope = g + weight * roughness.minus_gradient(u)
         # theta . slope, because R(c theta) = c R(theta) makes theta . dR/dtheta = R (Euler).
         mean = float(theta @ g) - weight * roughness(u)
         excess = max(0.0, float(slope.max()) - mean)
+        # With v = d theta / sqrt theta all variables have the same scale, and the constraint sum d
+        # theta = 0 reads sqrt theta . v = 0.
         root = np.sqrt(theta)
         careful = attempt.is_careful
         factor = _curvature(operator, q / p**2, root, roughness, weight, u, careful, determined)
@@ -214,6 +223,7 @@ def _newton(
             best, improved = Fit(u, excess, step, factor), step
         if excess <= tol or step == attempt.max_steps or factor is None:
             break
+        # Near the maximum rounding may stop the excess from falling to the tolerance.
         if step - improved >= MAX_IDLE_STEPS and best.excess <= _rounding_error(
             roughness, weight, u
         ):
@@ -222,6 +232,8 @@ def _newton(
         # The step is orthogonal to sqrt theta, so that the sum of theta stays 1; `move` is in u.
         v = factor.step(rise, root)
         move = v * np.exp(np.minimum(-_log_root(u), 700))
+        # A careful attempt limits the change of each probability, a quick one that of neighbours'
+        # ratios, which lets whole regions without reports fall together.
         change = float(np.abs(move / 2 if careful else roughness.log_ratios(move)).max(initial=0))
         moved = _line_search(tally, roughness, weight, u, move, change, float(rise @ v))
         if moved is None:
@@ -262,6 +274,8 @@ def _curvature(
     The careful one of a plane is solved in double precision.
     """
     c, known = weight / 2, structure(roughness, operator)
+    # A chain with geometric noise is solved in O(k), a large plane by conjugate gradients, anything
+    # else by a dense Cholesky factor.
     if known is not None and (line := facts.as_line(known)) is not None:
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
@@ -307,6 +321,7 @@ def _line_search(
     here = _value(tally, roughness, weight, u)
     # Near the maximum F changes by less than its rounding while the gradient is still exact.
     slack = 1e-14 * (1 + abs(here))
+    # Newton's step at most, shortened so that no logarithm changes by more than the limit.
     length = min(1.0, MAX_LOG_CHANGE / max(change, 1e-300))
     while length > 1e-12:
         there = u + length * move

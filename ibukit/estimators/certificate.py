@@ -90,6 +90,7 @@ def certified(
     of both.
     """
     log_likelihood, excess = known or _certificate(tally, theta)
+    # The certificate is about distributions: off the simplex it says nothing.
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=arguments.frozen(to_all(theta, tally.efficiency)),
@@ -108,6 +109,7 @@ def certified_on_or_off_simplex(
     tally: Tally, v: Floats, status: Status, n_iter: int, method: str
 ) -> Estimate:
     """Build an `Estimate` of a vector that may be off the simplex, which its status then says."""
+    # Sums within the usual tolerance of 1 count as 1.
     on_simplex = (v >= 0).all() and abs(v.sum() - 1) <= arguments.SUM_TOLERANCE
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
 

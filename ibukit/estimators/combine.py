@@ -120,12 +120,15 @@ def combine_results(
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
     projected = arguments.flag("project", project)
     parts = check_tally(tally).parts
+    # Weights of the groups: shares of the users, divided by n times the variance of raw INV if these
+    # are to count.
     shares = np.array([part.counts.sum() / tally.n for part in parts])
     if weights == "variance":
         shares = shares / np.array([_squared_error_of_inv(part) for part in parts])
         shares /= shares.sum()
     outcomes = [_run(estimator, Tally((part,)), options, strict) for part in parts]
     estimates = [outcome.estimate for outcome in outcomes]
+    # Raw INV may leave the simplex, and so may the average; `project` puts it back at the end.
     average = np.zeros(tally.k)
     for share, estimate in zip(shares, estimates, strict=True):
         average += share * estimate.distribution
@@ -218,6 +221,7 @@ def combine_mechanisms(
             "the maximum likelihood of all reports use ibu(tally) or mle(tally)"
         )
     method = f"[{_name(estimator, [estimate], parts)}]_M"
+    # Likelihood and gap are computed anew, under each report's own mechanism.
     vector = np.array(estimate.distribution)
     combined = certified_on_or_off_simplex(tally, vector, estimate.status, estimate.n_iter, method)
     return _raise_if_missed(combined, [outcome])
@@ -265,6 +269,7 @@ class _Outcome(NamedTuple):
 def _run(
     estimator: Estimator, tally: Tally, options: dict[str, Any], strict: bool | None
 ) -> _Outcome:
+    # Whether an error of the estimator counts is decided at the end, by `strict`.
     missed = None
     try:
         returned = estimator(tally, **options)
@@ -301,6 +306,7 @@ def _function(estimator: Estimator) -> Any:
 
 def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[TallyPart]) -> str:
     """Return INV-N, RAP-P, IBU, MLE, or the function's own name."""
+    # Estimates by `inv` name their post-processing, the same for all groups.
     name, *others = {estimate.method for estimate in estimates}
     if name in NAMES and not others:
         unary = all(isinstance(part.mechanism, IndependentBits) for part in parts)

@@ -123,11 +123,13 @@ def ibu(
         )
     before: Iterate | None = None
     step = 0
+    # `Steps` needs no look in between: the whole number of steps is one batch.
     last = min(max_iter, stop.n) if type(stop) is Steps else max_iter
     with (
         one_thread(),
         tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar,
     ):
+        # Compiled updates in batches, or accelerated ones; both return p and g at the new theta.
         updates = updates_of(tally.operator, tally.frequencies)
         walk = (
             Anderson(updates, tally.frequencies, tally.k)
@@ -142,6 +144,7 @@ def ibu(
                 # The gap that will be reported comes from another summation, and may differ in its
                 # last digits: the rule has to hold for that one.
                 met = gap_among_seen(tally, theta) <= stop.tol
+            # A certificate that no distribution meets the rule ends the iteration early.
             hopeless = not met and out_of_reach is not None and out_of_reach(now)
             if met or hopeless or step == max_iter:
                 break

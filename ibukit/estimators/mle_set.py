@@ -112,6 +112,7 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     array([0.791, 0.209, 0.209])
     """
     estimate = mle(check_tally(tally, weighted=True), tol=FINEST_TOL, strict=False)
+    # All other maximisers share the fitted probabilities of this one.
     maximisers = find_maximisers(tally, estimate.distribution, estimate.gap)
     found = MleSet(**vars(maximisers), estimate=estimate)
     if arguments.flag("strict", strict) and (missed := shortfall(found, estimate.gap)):

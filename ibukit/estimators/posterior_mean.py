@@ -85,10 +85,12 @@ def posterior_mean(
     array([0.7912, 0.187 , 0.0219])
     """
     found = posterior(tally, alpha, of, method=method, rng=rng, max_sweeps=max_sweeps)
+    # The quality of draws belongs to the method's name, because an estimate has no place for it.
     drawn = ""
     if method == "gibbs":
         least, largest = found.effective_sample_size.min(), found.r_hat.max()
         drawn = f", least effective sample size {least:.0f}, largest R-hat {largest:.3f}"
+    # The mean is a copy: an estimate freezes its array.
     estimate = certified(
         tally,
         found.mean.copy(),

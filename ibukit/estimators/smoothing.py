@@ -277,6 +277,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     penalties = _falling_penalties(tally, roughness)
     if tally.k > MAX_CELLS_BY_DETERMINANTS and facts.as_planar(tally.operator) is not None:
         return _plane_evidence.most_evidence(tally, roughness, penalties, fits[0], HOPELESS_NATS)
+    # Penalties fall by a constant factor, until the evidence is far below the best so far.
     best = -math.inf
     for penalty in penalties:
         optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9, determined=True)
@@ -287,6 +288,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         if evidence < best - HOPELESS_NATS:
             break
     i = int(np.argmax([evidence for _, evidence in tried]))
+    # At an end of the sequence there is no interval to refine.
     if i in (0, len(tried) - 1):
         return tried[i][0]
 
@@ -296,6 +298,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         )
         return -_evidence(tally, roughness, math.exp(log_penalty), again)
 
+    # Between its two neighbours the maximum is located to a hundredth of log penalty.
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
     return math.exp(
         float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x)

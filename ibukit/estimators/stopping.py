@@ -41,6 +41,7 @@ class Iterate:
     @cached_property
     def deviance(self) -> float:
         """G^2 = 2 sum_z counts_z log(q_z / P(z)), q the frequencies within each mechanism."""
+        # Each mechanism's reports are a multinomial sample of their own.
         total = 0.0
         for part, log_probability in self.tally.split(self._log_p):
             total += part.counts @ (np.log(part.counts / part.counts.sum()) - log_probability)
@@ -51,6 +52,7 @@ class Iterate:
         """Unbiased estimate of the mean deviance of reports drawn from theta."""
         # Chance moves people, so counts that are weights are refused.
         check_tally(self.tally, lossy=True)
+        # Each mechanism's probabilities sum to 1, which takes one degree of freedom.
         total = -float(len(self.tally.parts))
         for part, log_probability in self.tally.split(self._log_p):
             total += expected_deviance_term(math.log(part.counts.sum()) + log_probability).sum()
@@ -267,9 +269,11 @@ class Discrepancy:
 
         Its deviance is at most 2 n gap below this one.
         """
+        # L can rise by n gap at most, and the deviance falls by twice the rise of L.
         return now.deviance - 2 * now.tally.n * now.gap > self._target(now)
 
     def _target(self, now: Iterate) -> float:
+        # For factor 1 this is the expected deviance; the rest scales the usual degrees of freedom.
         return now.expected_deviance + (self.factor - 1) * (
             len(now.tally.counts) - len(now.tally.parts)
         )

@@ -73,6 +73,7 @@ class Unfolded(Estimate):
         background they count that its share of the counts is not known exactly. inf for
         probabilities that are not determined.
         """
+        # Without a background the number of events carries no information about the distribution.
         if self.background is None:
             assert self.tally is not None
             return covariance_of_all(self.tally, self.distribution)
@@ -124,6 +125,7 @@ class Unfolded(Estimate):
     @property
     def _information(self) -> Floats:
         """Observed information of the Poisson likelihood about the numbers of secrets, (k, k)."""
+        # Each column M_z sqrt(n_z) / nu_z contributes its outer product.
         seen = self.observed > 0
         columns = self.mechanism.matrix()[:, seen] * (
             np.sqrt(self.observed[seen]) / self.expected[seen]
@@ -250,6 +252,7 @@ def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
             )
         return matrix
     mechanism = MatrixMechanism(matrix, efficiency=True if efficiency is None else efficiency)
+    # Foreign programs write the response with a column for each secret: its columns sum to 1.
     columns = mechanism.matrix().sum(axis=0)
     if (
         efficiency is None
@@ -280,6 +283,8 @@ def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
 def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float) -> Unfolded:
     tally = tally_of(mechanism, observed)
     estimate = mle(tally, tol, strict=False)
+    # The Poisson likelihood is the multinomial one times that of the number n of counts, whose
+    # maximum is n log n - n: both are maximal at the same distribution.
     n = float(tally.n)
     seen = (
         1.0 if mechanism.efficiency is None else float(estimate.distribution @ mechanism.efficiency)
@@ -302,6 +307,7 @@ def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float
 def _with_background(
     mechanism: MatrixMechanism, observed: Floats, background: Floats, tol: float
 ) -> Unfolded:
+    # The solver works on the secrets that are seen; dividing by the efficiencies gives all.
     best = maximise_signal(mechanism.among_seen.matrix(), observed, background)
     numbers = best.seen if mechanism.efficiency is None else best.seen / mechanism.efficiency
     total = float(numbers.sum())

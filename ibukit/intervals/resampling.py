@@ -133,6 +133,7 @@ def rank_of(draws: int, share: float) -> int:
 
 def _between(answers: Floats, level: float) -> Ends:
     """Return the order statistics of each column that leave equally many draws on both sides."""
+    # By symmetry the lower end is the same number of draws from the bottom.
     ordered = np.sort(answers, axis=0)
     rank = rank_of(len(ordered), (1 + level) / 2)
     return ordered[len(ordered) - rank], ordered[rank - 1]
@@ -145,6 +146,7 @@ def seeded(seed: int) -> Generator:
 
 def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
     """Draw a tally: as many people through each mechanism, their secrets drawn from theta."""
+    # Rounded to multiples of a power of two, so that the same draws are made on every machine.
     theta = quantize(theta)
     return reports_of(tally, [rng.multinomial(part.n, theta) for part in tally.parts], rng)
 
@@ -176,5 +178,6 @@ def whole_people(theta: Floats, n: int) -> Ints:
     """Round n theta to whole numbers that sum to n: down, and up where most would be lost."""
     wanted = n * quantize(theta)
     people = np.floor(wanted).astype(np.int64)
+    # The people that rounding down has lost go to the secrets with the largest remainders.
     people[np.argsort(people - wanted, kind="stable")[: n - people.sum()]] += 1
     return people
