@@ -381,7 +381,8 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the parameters are pickled: matrices are computed again where they are needed.
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
 
 class FiniteMechanism(Mechanism):

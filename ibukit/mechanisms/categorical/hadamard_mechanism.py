@@ -166,7 +166,8 @@ class HadamardMechanism(SignedIndices):
         columns, total = self._columns(reports), np.zeros(self.k)
         for i in range(self.bits):
             channel = one.channel(2 * columns[:, i] + columns[:, self.bits + i])
-            total += replace(channel, low=-1.0, high=1.0).adjoint(frequencies)  # type: ignore[type-var]
+            signs = replace(channel, low=-1.0, high=1.0)  # type: ignore[type-var]
+            total += signs.adjoint(frequencies)
         return total / self.bits * (1 + self._false_odds) / -math.expm1(-self.epsilon)
 
 

@@ -38,7 +38,7 @@ class HadamardResponse(FiniteMechanism):
     These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
     see `Mechanism`.
 
-    With c = 2B - :math:`1 + e^{\varepsilon}`, the estimate of each secret is unbiased and has n
+    With :math:`c=2B-1+e^\varepsilon`, the estimate of each secret is unbiased and has n
     times the variance
     :math:`\frac{c\,\bigl(2+(e^\varepsilon-1)\,\theta_{\mathrm{block}}\bigr)}{(e^\varepsilon-1)^2}-\theta_x^2`,
     where :math:`\theta_{\mathrm{block}}` is the probability of the secret's block. So few secrets a

@@ -146,8 +146,9 @@ class BitsOfGivenProbabilities(IndependentBits):
     @property
     def _shown_fields(self) -> str:
         """The fields that the probabilities come from, for error messages."""
-        own = [field.name for field in fields(self) if field.name != "alphabet"]  # type: ignore[arg-type]
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in own)
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        names.remove("alphabet")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
