@@ -222,11 +222,11 @@ def load_places(city: str) -> GeoDataFrame:
     from geopandas import GeoDataFrame
 
     file = next(name for name in ("manhattan", "paris", "san_francisco") if name in city)
-    found = json.loads(_content(f"places/{file}.geojson"))
+    features = json.loads(_content(f"places/{file}.geojson"))
     columns = ["kind", "name", "source", "approximate", "geometry"]
-    frame = GeoDataFrame.from_features(found["features"], crs=4326, columns=columns)
+    frame = GeoDataFrame.from_features(features["features"], crs=4326, columns=columns)
     frame["approximate"] = frame["approximate"].notna()
-    frame.attrs["attribution"] = found["attribution"]
+    frame.attrs["attribution"] = features["attribution"]
     return frame
 
 
@@ -410,10 +410,10 @@ def _content(name: str) -> bytes:
     content = (DATA / name).read_bytes()
     sums = (line.split() for line in (DATA / "SHA256SUMS").read_text("utf-8").splitlines())
     recorded = {file: digest for digest, file in sums}
-    found = hashlib.sha256(content).hexdigest()
-    if found != recorded.get(name):
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != recorded.get(name):
         raise DataChanged(
-            f"{DATA / name} has SHA-256 {found}, recorded is {recorded.get(name)}: restore the "
+            f"{DATA / name} has SHA-256 {actual}, recorded is {recorded.get(name)}: restore the "
             "file, or, if the change is meant, write its new hash into SHA256SUMS"
         )
     return content

@@ -195,8 +195,8 @@ def check_channel(channel: Channel) -> None:
         "certificate is not what score says",
     )
     # Some secrets in order.
-    some = np.arange(k)[::2]
-    _close(channel.rows(some), matrix[some], "rows are not what forward says")
+    secrets = np.arange(k)[::2]
+    _close(channel.rows(secrets), matrix[secrets], "rows are not what forward says")
     gram = (matrix * w) @ matrix.T
     _close(channel.gram(w), gram, "gram is not M diag(w) M^T")
     # add_gram works in place and fills the lower triangle only.

@@ -109,7 +109,7 @@ def scan(
     excess = np.log(q) - np.log(p) - tally.log_scale
     most = 2 * tally.n * (honest.gap + q * np.maximum(excess, 0.0))
     most[list(but)] = 0.0
-    found: Suspect | None = None
+    suspect: Suspect | None = None
     best, bound, least, gap = above, 0.0, 2 * tally.n * ROUNDING_OF_GAIN, 0.0
     for report in np.argsort(-most, kind="stable"):
         if excess[report] <= ROUNDING_OF_GAIN or most[report] <= best:
@@ -125,5 +125,5 @@ def scan(
         )
         gap = max(gap, estimate.gap)
         if ratio > best + least:
-            found, best = Suspect(int(report), ratio, estimate), ratio
-    return Scan(found, best if found else float(bound), gap)
+            suspect, best = Suspect(int(report), ratio, estimate), ratio
+    return Scan(suspect, best if suspect else float(bound), gap)

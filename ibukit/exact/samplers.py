@@ -69,12 +69,12 @@ def uniform_below(k: int, n: int, random_bits: RandomBits) -> Ints:
     # Numbers of as many bits as k - 1 are drawn; those from k on are rejected and drawn again.
     numbers = np.zeros(n, dtype=np.int64)
     width = (k - 1).bit_length()
-    left = np.arange(n if width else 0)
-    while len(left):
-        words = random_bits.draw(len(left), width)
+    pending = np.arange(n if width else 0)
+    while len(pending):
+        words = random_bits.draw(len(pending), width)
         good = words < np.uint64(k)
-        numbers[left[good]] = words[good]
-        left = left[~good]
+        numbers[pending[good]] = words[good]
+        pending = pending[~good]
     return numbers
 
 
@@ -114,11 +114,11 @@ def planar_geometric(
     # width)), whose two sides are independent, and accepted with the quotient of the two laws. With
     # c = MIN_SLOPE the quotient is at most 1.
     offsets = np.zeros((n, 2), dtype=np.int64)
-    left = np.arange(n)
-    while len(left):
+    pending = np.arange(n)
+    while len(pending):
         drawn = np.column_stack(
             [
-                two_sided_geometric(epsilon * MIN_SLOPE * side, len(left), random_bits)
+                two_sided_geometric(epsilon * MIN_SLOPE * side, len(pending), random_bits)
                 for side in (height, width)
             ]
         )
@@ -127,8 +127,8 @@ def planar_geometric(
         tried = np.flatnonzero(~kept)
         if len(tried):
             kept[tried] = _accepted(np.abs(drawn[tried]), epsilon, height, width, random_bits)
-        offsets[left[kept]] = drawn[kept]
-        left = left[~kept]
+        offsets[pending[kept]] = drawn[kept]
+        pending = pending[~kept]
     return offsets
 
 

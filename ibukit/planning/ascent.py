@@ -100,10 +100,10 @@ def climb(space: VarianceSurface, w: Floats) -> Climb:
         gap = upper - lower
         if gap <= GAP_TOLERANCE * upper:
             break
-        moved = _step(space, theta, point, w, mu=0.1 * gap / space.k)
-        if moved is None:
+        step = _step(space, theta, point, w, mu=0.1 * gap / space.k)
+        if step is None:
             break
-        theta, point = moved
+        theta, point = step
     # Upper and lower bound may cross by rounding.
     return Climb(max(upper, lower), lower, best)
 
@@ -142,13 +142,13 @@ def _step(
     length = min(1.0, BOUNDARY_FRACTION / max(float(-move.min()), 1e-300))
     value = point.variances.sum() + mu * np.log(theta).sum()
     while length > 1e-10:
-        there = theta * (1 + length * move)
-        there /= there.sum()
-        found = space.at(there, w)
+        candidate = theta * (1 + length * move)
+        candidate /= candidate.sum()
+        reached = space.at(candidate, w)
         if (
-            found.variances.sum() + mu * np.log(there).sum()
+            reached.variances.sum() + mu * np.log(candidate).sum()
             >= value + MIN_GAIN_SHARE * length * promised
         ):
-            return there, found
+            return candidate, reached
         length /= 2
     return None

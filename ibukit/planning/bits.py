@@ -61,10 +61,10 @@ class BitVariances:
         # By symmetry all single probabilities have the same largest variance.
         if weights is None:
             weights = np.eye(1, k)
-        found = [self._climb(w) for w in weights]
-        question = int(np.argmax([each.lower for each in found]))
-        upper = max(each.upper for each in found)
-        return Worst(upper, found[question].lower, question, found[question].theta)
+        climbs = [self._climb(w) for w in weights]
+        question = int(np.argmax([each.lower for each in climbs]))
+        upper = max(each.upper for each in climbs)
+        return Worst(upper, climbs[question].lower, question, climbs[question].theta)
 
     def _climb(self, w: Floats) -> Climb:
         """Bound the largest variance of a question, by groups of secrets of equal weight if few."""

@@ -47,9 +47,9 @@ class UniqueEstimator(ABC):
         """Return the largest variance over all questions and distributions."""
         if weights is None:
             return self.worst_single()
-        found = [max_variance(self.mechanism.adjoint(self.estimator(w) ** 2), w) for w in weights]
-        question = int(np.argmax([value for value, _ in found]))
-        value, theta = found[question]
+        maxima = [max_variance(self.mechanism.adjoint(self.estimator(w) ** 2), w) for w in weights]
+        question = int(np.argmax([value for value, _ in maxima]))
+        value, theta = maxima[question]
         return Worst(value, value, question, theta)
 
 

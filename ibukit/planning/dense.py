@@ -122,7 +122,7 @@ class DenseVariances:
     def _weighted(self, root: Floats, w: Floats) -> tuple[Floats, Floats | None]:
         if self._inverse is not None:
             return self._inverse @ w, None
-        rows, asked = self.rows[self._independent], w[self._independent]
+        rows, questions = self.rows[self._independent], w[self._independent]
         # The least-norm solution of (M D^-1/2) v = w with u = D^-1/2 v. A QR factorisation is
         # accurate although the rows of M D^-1/2 differ much in length; J = M D^-1 M^T would lose
         # half the digits.
@@ -130,7 +130,7 @@ class DenseVariances:
         u = np.zeros((self.m, w.shape[1]))
         # The second round corrects the rounding of the first one.
         for _ in range(2):
-            u += q @ solve_triangular(t, asked - rows @ u, trans="T") / root[:, None]
+            u += q @ solve_triangular(t, questions - rows @ u, trans="T") / root[:, None]
         return u, q
 
     def curvature(self, theta: Floats, point: Point, w: Floats) -> Floats:
@@ -158,15 +158,15 @@ class DenseVariances:
                 # The one estimator is the same at every distribution, also at this one.
                 root = np.sqrt(self.rows.mean(axis=0))
                 return np.asarray(p @ self._weighted(root, centred)[0] ** 2)
-            rows, asked = self.rows[self._independent], centred[self._independent]
+            rows, questions = self.rows[self._independent], centred[self._independent]
             free = p <= FREE_REPORT_RATIO * self.rows.max(axis=0) ** 2
             # Reports of probability 0 may have any u_z, which eliminates the equations they occur
             # in.
             if free.any():
                 across = _complement(rows[:, free])
-                rows, asked = across.T @ rows[:, ~free], across.T @ asked
+                rows, questions = across.T @ rows[:, ~free], across.T @ questions
             t = np.linalg.qr((rows / np.sqrt(p[~free])).T, mode="r")
-            return np.asarray((solve_triangular(t, asked, trans="T") ** 2).sum(axis=0))
+            return np.asarray((solve_triangular(t, questions, trans="T") ** 2).sum(axis=0))
 
     def worst_case(self, given: Floats | None) -> Worst:
         """Return the largest variance over all questions and distributions."""

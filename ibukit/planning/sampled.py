@@ -61,10 +61,10 @@ class SimulatedVariances:
                     "another, which simulated reports cannot tell from none; take fewer secrets"
                 )
             along = basis @ axes
-            asked = np.eye(k) if weights is None else weights.T
+            questions = np.eye(k) if weights is None else weights.T
             # C w, one column for each question.
-            answers = along @ ((along.T @ asked) / values[:, None])
-            variances = np.einsum("xr,xr->r", asked, answers)
+            answers = along @ ((along.T @ questions) / values[:, None])
+            variances = np.einsum("xr,xr->r", questions, answers)
             worst = answers[:, variances.argmax()]
         p = tally.operator.forward(theta)
         # Some channels accept weights of one sign only, so a constant is added and subtracted.

@@ -35,29 +35,29 @@ def max_variance(c: Floats, w: Floats) -> tuple[float, Floats]:
     # s one secret attains the inner maximum, or two do, one with w_x < s and one with w_x > s;
     # these carry the mass of theta. The loop replaces one of the two by a better secret until there
     # is none.
-    left, right = int(w.argmin()), int(w.argmax())
+    low, high = int(w.argmin()), int(w.argmax())
     for _ in range(MAX_PAIRS):
-        apart = w[right] - w[left]
+        span = w[high] - w[low]
         s = (
-            float(np.clip((c[right] - c[left]) / apart / 2, w[left], w[right]))
-            if apart > 0
-            else float(w[left])
+            float(np.clip((c[high] - c[low]) / span / 2, w[low], w[high]))
+            if span > 0
+            else float(w[low])
         )
         values = c - 2 * s * w
         best = int(values.argmax())
-        if values[best] <= max(values[left], values[right]):
+        if values[best] <= max(values[low], values[high]):
             break
         if w[best] <= s:
-            left = best
+            low = best
         if w[best] >= s:
-            right = best
+            high = best
     theta = np.zeros(len(w))
-    share = (s - w[left]) / apart if apart > 0 else 0.0
+    share = (s - w[low]) / span if span > 0 else 0.0
     # All remaining secrets have the same weight, and the best of them carries the mass.
-    if apart <= 0:
-        left = best
-    theta[right] += share
-    theta[left] += 1 - share
+    if span <= 0:
+        low = best
+    theta[high] += share
+    theta[low] += 1 - share
     return s * s + float(values[best]), theta
 
 

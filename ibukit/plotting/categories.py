@@ -38,8 +38,8 @@ def draw(
     look = looks(name for name, _ in curves[1:])
     for i, (name, p) in enumerate(curves[1:]):
         # Several marks on one bar stand above each other.
-        away = 0.5 * ((i + 1) / len(curves) - 0.5) if len(curves) > 2 else 0.0
-        axes.plot(p[shown], places + away, **(look[name].line() | {"linestyle": "none"}))
+        shift = 0.5 * ((i + 1) / len(curves) - 0.5) if len(curves) > 2 else 0.0
+        axes.plot(p[shown], places + shift, **(look[name].line() | {"linestyle": "none"}))
     names = [
         fill(str(label), LABEL_WIDTH, max_lines=LABEL_LINES, placeholder="…")
         for label in alphabet.values[shown]

@@ -192,11 +192,11 @@ def triangle(
     names = [str(value) for value in tally.alphabet.values]
     for corner, name in zip(np.eye(3), names, strict=True):
         cx, cy = _corners(corner[None])
-        away = (0, 6 if cy[0] > 0 else -14)
+        shift = (0, 6 if cy[0] > 0 else -14)
         # The contours end just inside the corner, which may lie outside the axes;
         # annotation_clip=False draws its name all the same.
         at, offset = (cx[0], cy[0]), "offset points"
-        axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
+        axes.annotate(name, at, xytext=shift, textcoords=offset, ha="center", annotation_clip=False)
     for i, (name, look) in enumerate(looks(marks or {}).items()):
         mx, my = _corners(
             np.array([numbers(point, tally.alphabet) for point in (marks or {})[name]])

@@ -175,13 +175,13 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
     if isinstance(curves, Mapping):
         yield from curves.items()
         return
-    given: Any = curves
-    if isinstance(given, EstimatedDistribution) or not isinstance(given, Iterable):
-        given = [given]
-    each = list(given)
+    listed: Any = curves
+    if isinstance(listed, EstimatedDistribution) or not isinstance(listed, Iterable):
+        listed = [listed]
+    each = list(listed)
     # A list of numbers is a single distribution.
     if each and np.ndim(each[0]) == 0:
-        each = [given]
+        each = [listed]
     for i, values in enumerate(each, start=1):
         yield (
             values.method if isinstance(values, EstimatedDistribution) else f"distribution {i}",

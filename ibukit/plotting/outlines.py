@@ -97,10 +97,10 @@ def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
     geometry = geography.in_degrees(places, "places")
     south, north, west, east = grid.bounds
     if not geometry.intersects(_box(grid.bounds)).any():
-        found = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)
+        extent = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)
         raise AlphabetMismatch(
             f"places must be on the map, west {west}, south {south}, east {east}, north {north}; "
-            f"these are within {found}: take those of this city, or set the CRS that they are in"
+            f"these are within {extent}: take those of this city, or set the CRS that they are in"
         )
     column = (
         places["kind"] if "kind" in getattr(places, "columns", ()) else ["area"] * len(geometry)

@@ -143,16 +143,16 @@ def tally(
         raise ValueError(f"packed must be False for {mechanism}, whose reports are no rows of bits")
     # The result is counted if there are few possible reports, and kept in partitions otherwise.
     blocks, chosen = blocks_and_client(rows, client, mechanism, packed)
-    found = None
+    result = None
     if blocks:
         few = (
             not mechanism.alphabet.bounded
             or getattr(mechanism, "m", math.inf) <= MAX_COUNTED_REPORTS
         )
-        found = (_count if few else _keep)(mechanism, blocks, packed, chosen)
-    if found is None:
+        result = (_count if few else _keep)(mechanism, blocks, packed, chosen)
+    if result is None:
         raise ValueError("rows must hold at least one report, got none")
-    return found
+    return result
 
 
 def _count(

@@ -86,10 +86,10 @@ class Summary(NamedTuple):
 
 def checked_rows(mechanism: Mechanism, rows: Any, packed: bool) -> NDArray[Any]:
     """Return rows in the form that a tally keeps, checked."""
-    found = rows.to_numpy() if hasattr(rows, "to_numpy") else rows
-    if not len(found):
+    array = rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+    if not len(array):
         return np.empty(0, dtype=np.uint8)
-    return check_packed(mechanism, found) if packed else mechanism.check_reports(found)
+    return check_packed(mechanism, array) if packed else mechanism.check_reports(array)
 
 
 def check_packed(mechanism: Mechanism, rows: ArrayLike) -> NDArray[np.uint8]:

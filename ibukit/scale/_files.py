@@ -77,7 +77,7 @@ def keep_locally(
     # One block is in memory at a time.
     sizes, log_offset = [], 0.0
     for number, block in enumerate(with_progress(blocks, "check the reports")):
-        found = summary(mechanism, checked_rows(mechanism, block.read(), packed), number)
-        sizes.append(found.size)
-        log_offset += found.log_offset
+        facts = summary(mechanism, checked_rows(mechanism, block.read(), packed), number)
+        sizes.append(facts.size)
+        log_offset += facts.log_offset
     return BlockPartitions(mechanism, tuple(blocks), tuple(sizes), packed), log_offset

@@ -112,12 +112,12 @@ def _files(dataset: Any, wanted: list[str]) -> list[str]:
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem
 
-    there = isinstance(dataset, ds.FileSystemDataset) and isinstance(
+    is_local = isinstance(dataset, ds.FileSystemDataset) and isinstance(
         dataset.filesystem, LocalFileSystem
     )
     # A filter of the dataset has no public name. If the private one is gone, assume a filter.
     filtered = getattr(dataset, "_scan_options", True)
-    if not there or filtered or not isinstance(dataset.format, ds.ParquetFileFormat):
+    if not is_local or filtered or not isinstance(dataset.format, ds.ParquetFileFormat):
         return []
     # DuckDB would expand a file name with these characters as a pattern.
     pattern = any(sign in file for file in dataset.files for sign in "*?[")

@@ -83,5 +83,5 @@ def _grouped(partition: Any, columns: Columns) -> Any:
 def _added(parts: list[Any], columns: Columns) -> Any:
     """Return the sum of several counts."""
     # Empty partitions are left out, because the types of their columns may differ.
-    some = [part for part in parts if len(part)] or parts[:1]
-    return columns.added([_of_pandas(part) for part in some]).to_native()
+    nonempty = [part for part in parts if len(part)] or parts[:1]
+    return columns.added([_of_pandas(part) for part in nonempty]).to_native()

@@ -25,7 +25,7 @@ def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
 
 
 def gap_of(p: Floats, g: Floats) -> float:
-    """The gap, log max g, from the two results of `ratios`; inf where a report has no probability."""
+    """The gap, log max g, from the two results of `ratios`; inf if a report has no probability."""
     return gap_between(float(p.min()), float(g.max()))
 
 
