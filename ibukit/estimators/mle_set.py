@@ -9,7 +9,7 @@ from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.identification.maximisers import (
-    FINEST_TOL,
+    FINEST_TOLERANCE,
     MaximiserSet,
     find_maximisers,
     shortfall,
@@ -111,7 +111,7 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     >>> found.upper.round(3)
     array([0.791, 0.209, 0.209])
     """
-    estimate = mle(check_tally(tally, weighted=True), tol=FINEST_TOL, strict=False)
+    estimate = mle(check_tally(tally, weighted=True), tol=FINEST_TOLERANCE, strict=False)
     # All other maximisers share the fitted probabilities of this one.
     maximisers = find_maximisers(tally, estimate.distribution, estimate.gap)
     found = MleSet(**vars(maximisers), estimate=estimate)

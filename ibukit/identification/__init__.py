@@ -1,4 +1,4 @@
-"""What reports determine of a distribution, for any estimator: ranks, null spaces and polytopes.
+"""Identification: rank tests, null spaces and polytopes of equally likely distributions.
 
 The public names are those of `ibukit.theory`.
 """

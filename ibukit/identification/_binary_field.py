@@ -1,4 +1,4 @@
-"""Independence over the field with two elements: exact, and on packed bits sixty-four times cheaper than in doubles."""
+"""Rank of bit rows over the field with two elements: exact, and 64 times as fast as in doubles."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ibukit._ground.arguments import Ints
 def rank(rows: NDArray[np.uint8], width: int, enough: int | None = None) -> int:
     """Dimension of the span of packed bit rows (n, ceil(width / 8)) where 1 + 1 = 0.
 
-    Independent over this field is independent over the reals (an odd determinant is not 0), never
-    the other way round. Reads the rows in stretches and stops once the rank is `enough`.
+    Rows that are independent over this field are independent over the reals, because an odd
+    determinant is not 0; the converse is false. Rows are read in blocks until the rank is `enough`.
     """
     enough = width if enough is None else enough
     basis = np.empty((0, rows.shape[1]), dtype=np.uint8)
@@ -25,10 +25,12 @@ def rank(rows: NDArray[np.uint8], width: int, enough: int | None = None) -> int:
 
 
 def _reduced(rows: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
-    """Gaussian elimination: as many independent rows as there are."""
+    """Gaussian elimination: a maximal set of independent rows."""
     rows = rows.copy()
     done = 0
     for column in range(width):
+        # Bits of this column in the rows that are not pivots yet; the first one that is set becomes
+        # the pivot and is added (exclusive or) to the others.
         bits: Ints = rows[done:, column >> 3] >> (7 - (column & 7)) & 1
         holders = done + np.flatnonzero(bits)
         if not len(holders):

@@ -1,7 +1,8 @@
-"""Bounds d(z) >= |log P(z given phi)| that hold for all distributions phi of the secrets, family by family.
+"""Bounds d(z) >= |log P(z given phi)| for all distributions phi of the secrets, by family.
 
-Read from the formulas, not from the matrix: there the smallest entries may be 0 by underflow, as
-RAPPOR's are for k in the thousands.
+The theorem of consistency needs E[d(Z)] to be finite (dominance). Bounds come from the formulas,
+not from the matrix, whose smallest entries may underflow to 0, as RAPPOR's do for k in the
+thousands.
 """
 
 from __future__ import annotations
@@ -31,19 +32,18 @@ from ibukit.mechanisms.categorical.independent_bits import is_unary
 
 
 @dataclass(frozen=True)
-class Bound:
-    """A number that E[d(Z)] does not exceed, whatever the secrets' distribution, in nats; and where it comes from."""
+class LogLossBound:
+    """Bound on E[d(Z)] for any distribution of the secrets, in nats, and its derivation."""
 
     mean: float
     words: str
 
 
-def by_formula(mechanism: Mechanism) -> Bound | None:
-    """The bound of a family whose probabilities are all positive; None for any other mechanism."""
-    if (
-        type(mechanism) is LinearGeometric
-    ):  # exactly: a class that inherits from it may have another law
-        return Bound(
+def by_formula(mechanism: Mechanism) -> LogLossBound | None:
+    """Return the bound of a family whose probabilities are all positive; None for others."""
+    # By the exact type: a class that inherits from one of these may have another law.
+    if type(mechanism) is LinearGeometric:
+        return LogLossBound(
             _line_mean(mechanism),
             "d(z) = eps (|z - a| + l) - log c, a and l the line's first value and length",
         )
@@ -51,20 +51,20 @@ def by_formula(mechanism: Mechanism) -> Bound | None:
         words = (
             "d(z) = eps (|z - a| + l) - log lambda, a a corner cell of the grid and l its diagonal"
         )
-        return Bound(_plane_mean(mechanism), words)
-    smallest = _smallest(mechanism)
+        return LogLossBound(_plane_mean(mechanism), words)
+    smallest = _largest_log_loss(mechanism)
     return (
         None
         if smallest is None
-        else Bound(smallest, "d(z) = -log of the smallest entry of M, from its formula")
+        else LogLossBound(smallest, "d(z) = -log of the smallest entry of M, from its formula")
     )
 
 
 def _line_mean(mechanism: LinearGeometric) -> float:
-    """The largest E[d(Z)], attained with all secrets at the far end: eps (2 l + e^(-eps l) / sinh eps) - log c.
+    """Largest E[d(Z)], attained with all secrets at the far end of the line.
 
-    There E|Z - a| = E|l + noise| = l + 2 sum_{j > l} (j - l) c e^(-eps j) = l + e^(-eps l) / sinh
-    eps.
+    It is eps (2 l + e^(-eps l) / sinh eps) - log c, because E|Z - a| = E|l + noise| = l + 2 sum_{j
+    > l} (j - l) c e^(-eps j) = l + e^(-eps l) / sinh eps.
     """
     epsilon, length = mechanism.epsilon, mechanism.alphabet.last - mechanism.alphabet.first
     over_sinh = 2 * math.exp(-epsilon) / -math.expm1(-2 * epsilon)
@@ -74,7 +74,7 @@ def _line_mean(mechanism: LinearGeometric) -> float:
 
 
 def _plane_mean(mechanism: PlanarGeometric) -> float:
-    """At least E[d(Z)] by the triangle inequality: eps (2 l + E|noise|) - log lambda."""
+    """Upper bound on E[d(Z)] by the triangle inequality: eps (2 l + E|noise|) - log lambda."""
     table = mechanism._table
     height, width = mechanism.alphabet.cell_shape
     away = np.hypot(np.arange(table.shape[0])[:, None] * height, np.arange(table.shape[1]) * width)
@@ -92,41 +92,44 @@ def _diagonal(mechanism: PlanarGeometric | TruncatedPlanarGeometric | PlanarLapl
     return math.hypot((grid.n_rows - 1) * height, (grid.n_cols - 1) * width)
 
 
-def _smallest(mechanism: Mechanism) -> float | None:
-    """-log of the smallest entry; in the plane a number that it does not exceed."""
+def _largest_log_loss(mechanism: Mechanism) -> float | None:
+    """Value -log of the smallest entry of M, or in the plane an upper bound; None if unknown."""
     k, epsilon = mechanism.k, mechanism.epsilon
-    if type(mechanism) is RandomizedResponse:  # 1 / (k - 1 + e^eps)
+    if type(mechanism) is RandomizedResponse:
+        # The least entry is 1 / (k - 1 + e^eps).
         return float(np.logaddexp(math.log(k - 1), epsilon))
-    if type(mechanism) is Rappor:  # every bit flipped
+    if type(mechanism) is Rappor:
+        # Every bit is flipped.
         return k * float(np.logaddexp(0, epsilon / 2))
-    if type(mechanism) is OptimizedUnaryEncoding:  # all bits but the secret's own set by chance
+    if type(mechanism) is OptimizedUnaryEncoding:
+        # All bits except the secret's own are set by chance.
         return math.log(2) + (k - 1) * float(np.logaddexp(0, epsilon))
-    if is_unary(mechanism):  # each bit as it is least probable, the secret's own and all others
+    if is_unary(mechanism):
+        # Each bit takes its less probable value, the secret's own and all others.
         own, other = mechanism.p_one, mechanism.p_zero
         return -math.log(min(own, mechanism.p_hidden)) - (k - 1) * min(
             math.log(other), math.log1p(-other)
         )
-    if type(mechanism) is SubsetSelection:  # any set without the secret
+    if type(mechanism) is SubsetSelection:
+        # Any set without the secret.
         return math.log(math.comb(k - 1, mechanism.size - 1)) - math.log(mechanism.p_one) + epsilon
     if type(mechanism) is TruncatedGeometric:
-        # from one end to the other, or next to the other where 1 - a is smaller than a
+        # The least entry is from one end to the other, or next to the other end if 1 - a < a.
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log1p(mechanism.decay) + max(epsilon, inside)
     if type(mechanism) is LinearLaplace:
-        # the cell that begins at k - 3/2 and has no end, or the one before it, of mass e^(-eps t)
-        # (1 - e^-eps) / 2
+        # The least entry is the unbounded cell from k - 3/2 on, or the one before it, which has
+        # mass e^(-eps t) (1 - e^-eps) / 2.
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log(2) + max(epsilon / 2, inside - epsilon / 2)
     if type(mechanism) is Exponential:
         half = epsilon / 2 * mechanism.alphabet.distances()
         return float((half.max(axis=1) + logsumexp(-half, axis=1)).max())
-    if (
-        type(mechanism) is TruncatedPlanarGeometric
-    ):  # at least lambda e^(-eps d), the report's own cell
+    # At least lambda e^(-eps d), the report's own cell.
+    if type(mechanism) is TruncatedPlanarGeometric:
         return epsilon * _diagonal(mechanism) - math.log(mechanism._table[0, 0])
-    if (
-        type(mechanism) is PlanarLaplace
-    ):  # at least the area of a cell times the density at its farthest corner
+    # At least the area of a cell times the density at its farthest corner.
+    if type(mechanism) is PlanarLaplace:
         height, width = mechanism.alphabet.cell_shape
         corner = _diagonal(mechanism) + math.hypot(height, width) / 2
         return epsilon * corner - 2 * math.log(epsilon) - math.log(height * width / (2 * math.pi))

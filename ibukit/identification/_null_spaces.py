@@ -1,4 +1,7 @@
-"""Which differences of distributions the reports can see: null spaces of a channel's columns, in stretches."""
+"""Null spaces of a channel's columns: the differences of distributions that reports cannot see.
+
+Columns come in blocks, so that the matrix need not fit in memory.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +16,23 @@ from ibukit.channels import Channel, facts
 from ibukit.fisher_information import channel_blocks
 from ibukit.tally.tally import Tally
 
-# order of the largest matrix that is decomposed (a minute of time, a fifth of a gigabyte)
-MAX_SECRETS_DECOMPOSED = 5000
-# in multiples of the rows, up to which a matrix is decomposed as it is
+# A matrix with at most this number of columns for each row is decomposed as it is.
 MAX_COLUMNS = 4
-# what a readable null vector may lose against the best one
-WITNESS_SLACK = 100.0
-# of the largest: entries from here on count as equally large
-AS_LARGE = 0.999
+# Factor by which the residual of a readable null vector may exceed that of the best one.
+WITNESS_RESIDUAL_FACTOR = 100.0
+# Entries above this share of the largest count as equally large.
+EQUAL_SIZE_SHARE = 0.999
 
 
 @dataclass(frozen=True)
 class Span:
-    """What a matrix of shape (rows, any) says about combinations w of its rows: w A = 0 or not."""
+    """Rank, singular values and null space of the rows of a matrix of shape (rows, any)."""
 
     rank: int
     singular_values: Floats
-    """In descending order, one for each row."""
+    """Singular values in descending order, one for each row."""
     floor: float
-    """Singular values below are rounding."""
+    """Singular values at or below this are rounding."""
     null: Floats
     """Orthonormal basis of {w : w A = 0}, shape (rows, rows - rank)."""
     compressed: Floats
@@ -54,24 +55,27 @@ def _compress(columns: Iterable[Floats], rows: int) -> Floats:
     for block in columns:
         held = np.concatenate([held, block], axis=1)
         if held.shape[1] > MAX_COLUMNS * rows:
-            # the same A A^T, hence the same null space and singular values
+            # R^T of A^T = Q R has the same A A^T, hence the same null space and singular values.
             held = np.asarray(np.linalg.qr(held.T, mode="r")).T
     return held
 
 
 def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
-    """The ones vector, then the columns of the reports seen, each with its largest entry 1; rows of given secrets.
+    """Columns of the ones vector and of the reports seen, largest entry 1, for given secrets.
 
     w is orthogonal to all of them exactly if it keeps the sum and no report seen can tell w from 0.
     """
     yield np.ones((len(secrets), 1))
     for part in tally.parts:
         for _, channel in channel_blocks(part, len(secrets)):
-            yield from scaled(_simplest(channel, secrets, tally.k))
+            yield from scaled(_sharpest_columns(channel, secrets, tally.k))
 
 
-def _simplest(channel: Channel, secrets: Ints, k: int) -> Floats:
-    """Columns that span, together with ones, what the channel's span: sharp ones where noise would blur them."""
+def _sharpest_columns(channel: Channel, secrets: Ints, k: int) -> Floats:
+    """Columns with the span of the channel's and ones, but sharp: without the noise.
+
+    Bits and indicators lose no digits, where the channel's columns are nearly equal.
+    """
     if (bits := facts.as_bits(channel)) is not None:
         return np.asarray(
             np.unpackbits(bits.packed, axis=1, count=k)[:, secrets].T, dtype=np.float64
@@ -82,32 +86,33 @@ def _simplest(channel: Channel, secrets: Ints, k: int) -> Floats:
 
 
 def scaled(block: Floats) -> Iterator[Floats]:
-    """The columns with their largest entry 1: a factor of a report changes no rank; columns of zeros are left out."""
+    """Scale columns to a largest entry of 1, which changes no rank, and drop columns of zeros."""
     largest = block.max(axis=0)
     yield block[:, largest > 0] / largest[largest > 0]
 
 
 def witness(spanned: Span) -> Floats:
-    """One w with w A = 0 and sum |w| = 2, with few entries where that costs no accuracy.
+    """Return one w with w A = 0 and sum |w| = 2, with few entries if that costs no accuracy.
 
-    The first is what a pivoted QR gives: a dependent row written by independent ones. A vector of
-    the orthonormal null basis mixes everything with everything.
+    Sparse candidates come from a pivoted QR: a dependent row written by independent ones. A vector
+    of the orthonormal null basis would mix all secrets.
     """
     best = spanned.null[:, -1]
-    most = WITNESS_SLACK * max(_residual(spanned, best), spanned.floor)
-    candidates = [w for w in _sparse(spanned) if _residual(spanned, w) <= most]
+    most = WITNESS_RESIDUAL_FACTOR * max(_residual(spanned, best), spanned.floor)
+    candidates = [w for w in _sparse_null_vectors(spanned) if _residual(spanned, w) <= most]
     chosen = min(candidates, key=np.count_nonzero, default=best)
     sizes = np.abs(chosen)
-    # of several that are equally large but for rounding the first is positive, on every machine
-    sign = np.sign(chosen[np.argmax(sizes >= AS_LARGE * sizes.max())])
-    return np.asarray(2 * sign * chosen / sizes.sum() + 0.0)  # no negative zeros
+    # Of entries that are equally large up to rounding the first is positive, on every machine.
+    sign = np.sign(chosen[np.argmax(sizes >= EQUAL_SIZE_SHARE * sizes.max())])
+    # Adding 0 removes negative zeros.
+    return 2 * sign * chosen / sizes.sum() + 0.0
 
 
 def _residual(spanned: Span, w: Floats) -> float:
     return float(np.linalg.norm(w @ spanned.compressed) / np.linalg.norm(w))
 
 
-def _sparse(spanned: Span) -> Iterator[Floats]:
+def _sparse_null_vectors(spanned: Span) -> Iterator[Floats]:
     r = spanned.rank
     _, upper, order = qr(spanned.compressed.T, mode="economic", pivoting=True)
     if abs(upper[r - 1, r - 1]) == 0:

@@ -1,18 +1,20 @@
-"""Which cells of an infinite grid no other cell beats: one half-plane for each direction of the grid.
+"""Cells of an infinite grid that no other cell dominates: a polygon cut out by half-planes.
 
-Where probability falls with distance, cell x + e makes every report v at least as likely as cell x does if
-|v - x - e| <= |v - x|, that is (v - x) . e >= |e|^2 / 2, for all v. So each offset e cuts off the half-plane
-x . e <= min_v v . e - |e|^2 / 2, and what no offset cuts off is a convex polygon of cells around the reports. The two
-offsets along each axis cut off all that lies outside the reports' bounding box.
+Where probability falls with distance, cell x + e makes every report v at least as likely as cell x
+does if |v - x - e| <= |v - x|, that is (v - x) . e >= |e|^2 / 2, for all v. So each offset e cuts
+off the half-plane x . e <= min_v v . e - |e|^2 / 2, and what no offset cuts off is a convex polygon
+of cells around the reports. The two offsets along each axis cut off all that lies outside the
+reports' bounding box.
 
-**Offsets up to 2 delta' suffice**, delta' = sqrt(delta^2 + 2 delta d_max), where delta is half the diagonal of a cell
-and d_max the largest distance between two reports. Let u be the point of the reports' hull nearest to x, D = |x - u|.
-If x + e beats x then the hull lies in the half-plane (v - x) . e >= |e|^2 / 2, whose distance from x is |e| / 2, so
-|e| <= 2 D: this settles D <= delta'. If D > delta', go from x towards u by delta' and take the cell nearest to where
-one arrives, at most delta away. A report v lies at a depth of at least D in the direction of u, and to the side by
-some s <= d_max. The way brings it nearer by sqrt(D^2 + s^2) - sqrt((D - delta')^2 + s^2) or more, which grows with D
-and for D = delta' is sqrt(delta'^2 + s^2) - s, falling in s and equal to delta at s = d_max. So that cell beats x,
-and |e| <= delta' + delta.
+**Offsets up to 2 delta' suffice**, delta' = sqrt(delta^2 + 2 delta d_max), where delta is half the
+diagonal of a cell and d_max the largest distance between two reports. Let u be the point of the
+reports' hull nearest to x, D = |x - u|. If x + e beats x then the hull lies in the half-plane (v -
+x) . e >= |e|^2 / 2, whose distance from x is |e| / 2, so |e| <= 2 D: this settles D <= delta'. If D
+> delta', go from x towards u by delta' and take the cell nearest to where one arrives, at most
+delta away. A report v lies at a depth of at least D in the direction of u, and to the side by some
+s <= d_max. The way brings it nearer by sqrt(D^2 + s^2) - sqrt((D - delta')^2 + s^2) or more, which
+grows with D and for D = delta' is sqrt(delta'^2 + s^2) - s, falling in s and equal to delta at s =
+d_max. So that cell beats x, and |e| <= delta' + delta.
 """
 
 from __future__ import annotations
@@ -25,15 +27,16 @@ from scipy.spatial.distance import pdist
 
 from ibukit._ground.arguments import Floats, Ints
 
-# differences of products of coordinates that are rounding, relative to the largest: where cells are
-# not square
-ROUNDING_OF_PRODUCTS = 1e-12
+# Relative rounding of products of coordinates, where cells are not square.
+PRODUCT_TOLERANCE = 1e-12
+# Number of offsets whose half-planes are held in memory at a time.
 OFFSETS_AT_ONCE = 256
 
 
 def hull_of(points: Floats) -> Floats:
-    """The corners of the convex hull of points, shape (v, 2); the ends where they lie on a line."""
-    import shapely  # with geopandas, which takes a second to import
+    """Corners of the convex hull of points, shape (v, 2); the ends if they lie on a line."""
+    # Importing shapely takes a second.
+    import shapely
 
     return np.unique(
         shapely.get_coordinates(shapely.convex_hull(shapely.multipoints(points))), axis=0
@@ -51,8 +54,8 @@ def diameter(points: Floats) -> float:
 
 
 def undominated_cells(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
-    """The cells of the infinite grid that no cell beats, as (row, column) pairs in row-major order."""
-    # square cells are measured in cells: then all products are whole numbers, and ties are exact
+    """Cells of the infinite grid that no cell dominates, as (row, column) pairs, row-major."""
+    # Square cells are measured in cells: then all products are integers, and ties are exact.
     square = cell_shape[0] == cell_shape[1]
     shape = np.ones(2) if square else np.array(cell_shape)
     corners = hull_of(reports.astype(np.float64))
@@ -62,10 +65,12 @@ def undominated_cells(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
     for offsets in _offsets(corners, shape, (len(rows), int(east - west) + 1)):
         squares = offsets * shape**2
         along = squares @ corners.T
-        # equal for all reports is better for none; two cells must not cut each other off
-        slack = 0.0 if square else ROUNDING_OF_PRODUCTS * (1 + np.abs(along).max(axis=1))
+        # A cell that is equal for all reports does not dominate: two cells must not cut each other
+        # off.
+        slack = 0.0 if square else PRODUCT_TOLERANCE * (1 + np.abs(along).max(axis=1))
         tie = along.max(axis=1) - along.min(axis=1) <= slack
         limit = along.min(axis=1) - (squares * offsets).sum(axis=1) / 2 - np.where(tie, slack, 0)
+        # In each row the half-plane's edge is at `column`: cells east or west of it are cut off.
         column = (limit[:, None] - squares[:, :1] * rows) / squares[:, 1:]
         least = np.where(tie[:, None], np.ceil(column), np.floor(column) + 1)
         most = np.where(tie[:, None], np.floor(column), np.ceil(column) - 1)
@@ -78,7 +83,7 @@ def undominated_cells(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
 
 
 def _offsets(corners: Floats, shape: Floats, box: tuple[int, int]) -> Iterator[Floats]:
-    """Offsets that are no multiple of a shorter one, up to 2 delta' and within the box, some at a time."""
+    """Blocks of offsets up to 2 delta' within the box that are no multiple of a shorter one."""
     farthest = 2 * margin(math.hypot(*shape) / 2, diameter(corners * shape))
     reach = [
         min(math.floor(farthest / side), size - 1) for side, size in zip(shape, box, strict=True)

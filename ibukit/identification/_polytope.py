@@ -1,7 +1,8 @@
-"""The distributions with the fit of a given one: {theta >= 0 : theta = centre + y N for some y}, by linear programmes.
+"""Polytope of the distributions with a given fit, explored by linear programmes.
 
-N is an orthonormal basis of what the reports cannot see, so every point of the polytope keeps the
-fit to rounding, whatever the tolerance of the solver; only theta >= 0 is left to it.
+It is {theta >= 0 : theta = centre + y N for some y}, where the rows of N are an orthonormal basis
+of what the reports cannot see. Every point keeps the fit to rounding, whatever the tolerance of the
+solver; only theta >= 0 depends on it.
 """
 
 from __future__ import annotations
@@ -16,51 +17,52 @@ from scipy.optimize import OptimizeResult, linprog
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.identification._polytope_ranges import ranges
 
-# the least that HiGHS takes; masses are multiplied by their number, so that they are about 1
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-# a mass below this is a zero that the solver's tolerance blurred
-ZERO = 1e-9
-# ways to solve a programme, should the first give up: HiGHS stops where it cannot meet a tolerance
+# The tightest tolerances that HiGHS accepts. Masses are multiplied by their number, so they are
+# about 1.
+TIGHT_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+# A mass below this is 0 up to the solver's tolerance.
+ZERO_MASS = 1e-9
+# Options to try in turn: HiGHS stops if it cannot meet a tolerance.
 FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"presolve": True},
-    {name: 100 * tolerance for name, tolerance in TIGHT.items()},
+    {name: 100 * tolerance for name, tolerance in TIGHT_TOLERANCES.items()},
 )
 
 
 class Unsolved(Exception):
-    """The solver gave up on a programme, which has a solution."""
+    """Raised if the solver gives up on a programme that has a solution."""
 
 
 @dataclass
 class Polytope:
-    """A centre (size,), positive or zero, with sum 1, and a basis N of the free directions, shape (free, size)."""
+    """A nonnegative centre (size,) with sum 1, and a basis N of free directions, (free, size)."""
 
     centre: Floats
     basis: Floats
     vertices: list[Floats] = field(default_factory=list)
-    """Those found so far."""
+    """Vertices found so far."""
     unsolved: int = 0
-    """Ends of ranges that no programme found: there the range goes to 0 or 1."""
+    """Number of ends of ranges that no programme found: there the range goes to 0 or 1."""
 
-    def highest(self, weights: Floats) -> Floats:
-        """A vertex at which weights . theta is as large as it gets."""
+    def maximiser(self, weights: Floats) -> Floats:
+        """Return a vertex at which weights . theta is maximal."""
         solution = self._from_vertex(weights) if self.vertices else None
         vertex = self._from_centre(weights) if solution is None else solution
         self.vertices.append(vertex)
         return vertex
 
     def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest mass of each element; both are attained at one of the `vertices`.
+        """Least and greatest mass of each element; both are attained at one of the `vertices`.
 
-        By one walk along the vertices; what it leaves open, by a linear programme each.
+        One walk along the vertices finds most of them, a linear programme each of the others.
         """
         walked = ranges(self.centre, self.basis)
         self.vertices.extend(walked.vertices)
         return self.by_programmes(walked.lower, walked.upper)
 
     def by_programmes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-        """The same where some or all ends are nan, with a linear programme for each of them that is still missing."""
+        """Fill in the ends that are nan by a linear programme each."""
         for x in np.flatnonzero(np.isnan(lower) | np.isnan(upper)):
             unit = np.zeros(len(self.centre))
             unit[x] = 1
@@ -70,18 +72,18 @@ class Polytope:
         return lower, upper
 
     def _find(self, x: int, weights: Floats, bound: Floats, lower: Floats, upper: Floats) -> None:
-        """One end of a range, and what its vertex says of others."""
+        """Find one end of a range, and record what its vertex proves about others."""
         try:
-            self._record_bounds(self.highest(weights), lower, upper)
+            self._record_bounds(self.maximiser(weights), lower, upper)
             bound[x] = self.vertices[-1][x]
         except Unsolved:
             bound[x] = 1.0 if bound is upper else 0.0
             self.unsolved += 1
 
     def distance(self, point: Floats) -> float:
-        """Total variation to the nearest point: min over theta of sum |point - theta| / 2."""
+        """Total variation distance to the nearest point: min of sum |point - theta| / 2."""
         size, free = len(self.centre), len(self.basis)
-        # y, then what |point - theta| is at most
+        # The unknowns are y, then bounds on |point - theta|.
         cost = np.r_[np.zeros(free), np.full(size, 0.5)]
         apart = np.eye(size)
         rows = np.block(
@@ -97,7 +99,12 @@ class Polytope:
         return max(float(solution.fun), 0.0) / size
 
     def _record_bounds(self, vertex: Floats, lower: Floats, upper: Floats) -> None:
-        """Read from one vertex all bounds that it proves: near it every mass is linear in those that are 0 at it."""
+        """Record all bounds that one vertex proves.
+
+        Near a vertex every mass is linear in the masses that are 0 at it. If none of its slopes is
+        positive the mass is maximal there, if none is negative minimal: the dual certificate of a
+        vertex.
+        """
         lower[vertex == 0] = 0
         elements = self._coordinates(vertex)
         if elements is not None:
@@ -106,7 +113,7 @@ class Polytope:
             upper[highest], lower[lowest] = vertex[highest], vertex[lowest]
 
     def _coordinates(self, vertex: Floats) -> Ints | None:
-        """Elements that are 0 at a vertex and determine a point of the polytope."""
+        """Return elements that are 0 at a vertex and determine a point of the polytope."""
         free = len(self.basis)
         zeros = np.flatnonzero(vertex == 0)
         if len(zeros) < free:
@@ -117,12 +124,12 @@ class Polytope:
         return np.sort(zeros[order[:free]])
 
     def _slopes(self, elements: Ints) -> Floats:
-        """S with theta = vertex + S theta[elements] on the plane of the polytope."""
+        """Slopes S with theta = vertex + S theta[elements] on the plane of the polytope."""
         slopes = np.linalg.solve(self.basis[:, elements], self.basis).T
         return np.where(np.abs(slopes) < 1e-9, 0.0, slopes)
 
     def _from_vertex(self, weights: Floats) -> Floats | None:
-        """From the vertex that is best so far: there the programme starts feasible, and is small."""
+        """Solve from the best vertex so far: there the programme starts feasible, and is small."""
         start = max(self.vertices, key=lambda vertex: float(weights @ vertex))
         elements = self._coordinates(start)
         if elements is None:
@@ -136,32 +143,32 @@ class Polytope:
         return (
             None
             if solution is None
-            else self._cleaned(start + slopes @ (np.maximum(solution.x, 0) / size))
+            else self._exact_vertex(start + slopes @ (np.maximum(solution.x, 0) / size))
         )
 
     def _from_centre(self, weights: Floats) -> Floats:
         size = len(self.centre)
         solution = _solve(-(self.basis @ weights), -self.basis.T, self.centre * size, (None, None))
-        return self._cleaned(self.centre + solution.x @ self.basis / size)
+        return self._exact_vertex(self.centre + solution.x @ self.basis / size)
 
-    def _cleaned(self, theta: Floats) -> Floats:
-        """The vertex that the solver means: exact zeros, and the rest from them as far as doubles go."""
-        on = np.where(theta * len(theta) < ZERO, 0.0, theta)
+    def _exact_vertex(self, theta: Floats) -> Floats:
+        """Vertex that the solver means: exact zeros, and the rest computed from them."""
+        on = np.where(theta * len(theta) < ZERO_MASS, 0.0, theta)
         elements = self._coordinates(on)
         if elements is not None:
             y = np.linalg.solve(self.basis[:, elements].T, -self.centre[elements])
             exact = self.centre + y @ self.basis
             exact[elements] = 0
-            if exact.min() * len(theta) > -ZERO:
+            if exact.min() * len(theta) > -ZERO_MASS:
                 on = np.maximum(exact, 0)
-        return np.asarray(on / on.sum())
+        return on / on.sum()
 
 
 def _solve_once(
     cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: Any
 ) -> OptimizeResult | None:
-    """Minimise cost . y where rows y <= most, by HiGHS' dual simplex; None where it gives up on the tolerances."""
-    options: Any = {**TIGHT, "presolve": False, **how}
+    """Minimise cost . y where rows y <= most, by HiGHS' dual simplex; None if it gives up."""
+    options: Any = {**TIGHT_TOLERANCES, "presolve": False, **how}
     solution = linprog(
         cost, A_ub=rows, b_ub=most, bounds=bounds, method="highs-ds", options=options
     )
@@ -169,7 +176,10 @@ def _solve_once(
 
 
 def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeResult:
-    """The same, with second and third thoughts; a programme that is feasible and bounded has a solution."""
+    """Solve with presolve, then with looser tolerances, if the first attempt fails.
+
+    The programme is feasible and bounded, so a failure is numerical.
+    """
     for how in FALLBACK_OPTIONS:
         found = _solve_once(cost, rows, most, bounds, **how)
         if found is not None:

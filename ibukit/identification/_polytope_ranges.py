@@ -1,9 +1,9 @@
-"""The ranges of all masses of a polytope in one walk along its vertices, each end with its dual proof.
+"""Ranges of all masses of a polytope in one walk along its vertices, with dual proofs.
 
-Where no slope of theta_x at a vertex is positive, its mass there is the greatest; where none is
-negative, the least. A pivot changes every row of the dictionary at once, so each vertex is read for
-all the ends that it proves, and the next end is sought from where the last was found: most need few
-pivots, and none a linear programme of its own.
+If no slope of theta_x at a vertex is positive, its mass there is the greatest; if none is negative,
+the least. A pivot changes every row of the dictionary at once, so each vertex is read for all the
+ends that it proves, and the next end is sought from where the last was found: most take few pivots,
+and none a linear programme of its own.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ import numpy as np
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.identification._simplex_dictionary import NO_SLOPE, Dictionary, Stuck
+from ibukit.identification._simplex_dictionary import SLOPE_TOLERANCE, Dictionary, Stuck
 
-# a bound that is further from the mass attained is no proof
-PROVEN = 1e-8
-# pivots on the way to one end, in multiples of the number of masses: more means that rounding leads
-# in circles
-MAX_PIVOTS = 20
+# A dual bound proves an end if it is this near to the mass attained.
+PROOF_TOLERANCE = 1e-8
+# Pivots on the way to one end, for each mass; more mean that rounding leads in circles.
+MAX_PIVOTS_PER_MASS = 20
 
 
 def bound_of(
     x: int, sign: int, elements: Ints, slopes: Floats, centre: Floats, basis: Floats
 ) -> float:
-    """What slopes prove about sign * theta_x on the whole polytope, wherever they come from.
+    """Bound that slopes prove about sign * theta_x on the whole polytope, for any slopes.
 
-    theta_x - slopes . theta_elements is constant on it, but for what the slopes lack: that times
-    the distance of two distributions, at most sqrt(2). And slopes . theta_elements is at most the
-    largest slope of that sign.
+    theta_x - slopes . theta_elements is constant on the polytope, up to the residual of the slopes
+    times the distance of two distributions, at most sqrt(2). And slopes . theta_elements is at most
+    the largest slope of that sign.
     """
     constant = centre[x] - slopes @ centre[elements]
     lacking = float(np.linalg.norm(basis[:, x] - basis[:, elements] @ slopes))
@@ -36,7 +35,7 @@ def bound_of(
 
 
 class Ranges:
-    """The ends found so far, nan where not yet, and the vertices at which they are attained."""
+    """Ends found so far, nan if not yet found, and the vertices at which they are attained."""
 
     def __init__(self, size: int) -> None:
         self.lower, self.upper = np.full(size, np.nan), np.full(size, np.nan)
@@ -44,18 +43,21 @@ class Ranges:
 
     @property
     def left(self) -> int:
-        """Ends not found yet."""
+        """Number of ends not found yet."""
         return int(np.isnan(self.lower).sum() + np.isnan(self.upper).sum())
 
     def _sides(self) -> tuple[tuple[int, Floats], tuple[int, Floats]]:
         return (1, self.upper), (-1, self.lower)
 
     def nearest(self, at: Dictionary) -> tuple[int, int] | None:
-        """The end, a mass and 1 for its greatest or -1 for its least, of which the fewest slopes speak against it."""
+        """Nearest end: a mass, and 1 for its greatest or -1 for its least.
+
+        It is the one with the fewest slopes of the wrong sign.
+        """
         best, fewest = None, np.inf
         for sign, ends in self._sides():
             rows = np.flatnonzero(np.isnan(ends[at.others]))
-            against = np.count_nonzero(sign * at.slopes[rows] > NO_SLOPE, axis=1)
+            against = np.count_nonzero(sign * at.slopes[rows] > SLOPE_TOLERANCE, axis=1)
             if rows.size and against.min() < fewest:
                 best, fewest = (int(at.others[rows[against.argmin()]]), sign), float(against.min())
         if best is None and (zeros := at.elements[np.isnan(self.upper[at.elements])]).size:
@@ -63,26 +65,26 @@ class Ranges:
         return best
 
     def read(self, at: Dictionary) -> None:
-        """Every end that a vertex attains and proves."""
+        """Record every end that a vertex attains and proves."""
         theta, before = at.vertex(), self.left
         if not at.holds(theta):
             return
         self.lower[theta == 0] = 0.0
         for sign, ends in self._sides():
             rows = np.flatnonzero(np.isnan(ends[at.others]))
-            for row in rows[(sign * at.slopes[rows] <= NO_SLOPE).all(axis=1)]:
+            for row in rows[(sign * at.slopes[rows] <= SLOPE_TOLERANCE).all(axis=1)]:
                 x = int(at.others[row])
                 bound = bound_of(x, sign, at.elements, at.slopes[row], at.centre, at.basis)
-                if abs(bound - sign * theta[x]) <= PROVEN:
+                if abs(bound - sign * theta[x]) <= PROOF_TOLERANCE:
                     ends[x] = theta[x]
         if self.left < before:
             self.vertices.append(theta)
 
     def reach(self, at: Dictionary, x: int, sign: int) -> None:
-        """Pivot until an end is found."""
+        """Pivot until the end of mass x is found."""
         ends = self.upper if sign > 0 else self.lower
-        for _ in range(MAX_PIVOTS * at.size):
-            j = at.entering(x, sign)
+        for _ in range(MAX_PIVOTS_PER_MASS * at.size):
+            j = at.entering_element(x, sign)
             if j is not None:
                 at.pivot(j)
                 continue
@@ -96,7 +98,10 @@ class Ranges:
 
 
 def ranges(centre: Floats, basis: Floats) -> Ranges:
-    """Of a centre (size,) and an orthonormal basis (free, size); an end that rounding hides stays nan."""
+    """Ranges of a centre (size,) and an orthonormal basis (free, size).
+
+    An end that rounding hides stays nan.
+    """
     found = Ranges(len(centre))
     try:
         at = Dictionary(centre, basis)

@@ -1,4 +1,4 @@
-"""Whether the reports seen make the log-likelihood strictly concave."""
+"""Strict concavity of the log-likelihood of the reports seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ibukit.tally.tally import Tally, TallyPart, check_tally
 
 @dataclass(frozen=True, eq=False)
 class Concavity(arguments.ReadOnlyArrays):
-    r"""Whether L is strictly concave, with the evidence.
+    r"""Answer of `strictly_concave`, with the evidence.
 
     It is true or false as `strictly_concave` is.
 
@@ -38,7 +38,8 @@ class Concavity(arguments.ReadOnlyArrays):
     Examples
     --------
     >>> import ibukit as ik
-    >>> print(ik.theory.strictly_concave(ik.RandomizedResponse(4, epsilon=1.0).tally([0, 0, 2])).reason)
+    >>> tally = ik.RandomizedResponse(4, epsilon=1.0).tally([0, 0, 2])
+    >>> print(ik.theory.strictly_concave(tally).reason)
     k-RR: 2 distinct reports, and k - 1 = 3 are needed
     """
 
@@ -58,7 +59,7 @@ class Concavity(arguments.ReadOnlyArrays):
 
 
 def strictly_concave(tally: Tally) -> Concavity:
-    r"""Whether the log-likelihood of these reports is strictly concave.
+    r"""Tell whether the log-likelihood of these reports is strictly concave.
 
     It is if w = 0 is the only w with :math:`\sum w = 0` and w G = 0, where G has a column for every
     report seen. L is strictly concave where it is finite exactly then, because
@@ -85,8 +86,9 @@ def strictly_concave(tally: Tally) -> Concavity:
 
     Notes
     -----
-    Where a secret cannot produce a report that was seen, L is minus infinity for the distributions that rule the report
-    out, and no function is strictly concave there: the paper's theorem holds for a finite L.
+    Where a secret cannot produce a report that was seen, L is minus infinity for the distributions
+    that rule the report out, and no function is strictly concave there: the paper's theorem holds
+    for a finite L.
 
     References
     ----------
@@ -95,7 +97,8 @@ def strictly_concave(tally: Tally) -> Concavity:
 
     Examples
     --------
-    The paper's matrix (4): one report leaves a whole edge of the triangle equally likely, two do not.
+    The paper's matrix (4): one report leaves a whole edge of the triangle equally likely, two do
+    not.
 
     >>> import ibukit as ik
     >>> mechanism = ik.MatrixMechanism([[0.1, 0.45, 0.45], [0.45, 0.1, 0.45], [0.45, 0.45, 0.1]])
@@ -109,7 +112,7 @@ def strictly_concave(tally: Tally) -> Concavity:
     if k == 1:
         return Concavity(True, 1, 0, None, "a single secret: there is only one distribution")
     for part in tally.parts:
-        answer = _of_part(part, k)
+        answer = _by_structure(part, k)
         if answer is not None and (answer or len(tally.parts) == 1):
             return answer if len(tally.parts) == 1 else _with_others(answer)
     refuse_if_too_large_to_decompose(k)
@@ -118,26 +121,30 @@ def strictly_concave(tally: Tally) -> Concavity:
         return _by_rank(spanned, k, _finite_only(tally))
 
 
-def _of_part(part: TallyPart, k: int) -> Concavity | None:
-    """What the structure of one mechanism says; None where it has none, or the bits leave it open."""
+def _by_structure(part: TallyPart, k: int) -> Concavity | None:
+    """Answer by the structure of one mechanism; None if it has none, or bits leave it open."""
     if (krr := facts.as_response(part.channel)) is not None:
         return _by_count("k-RR", krr.reports, k, None)
     if (line := facts.as_line(part.channel)) is not None:
         return _by_count("geometric noise", np.unique(line.positions), k, line.decay)
     if (bits := facts.as_bits(part.channel)) is not None:
-        # a column is a multiple of constant + bits, so together with ones it spans what the bits
-        # and ones span
+        # A column is a multiple of constant + bits, so with the ones vector it spans what the bits
+        # and ones span.
         ones = np.packbits(np.ones((1, k), dtype=bool), axis=1)
         enough = _binary_field.rank(np.concatenate([ones, bits.packed]), k) == k
-        why = f"bits: {k - 1} of the rows seen are independent beside the row of ones, where 1 + 1 = 0"
+        why = (
+            f"bits: {k - 1} of the rows seen are independent beside the row of ones, where "
+            "1 + 1 = 0"
+        )
         return Concavity(True, k, k - 1, None, why) if enough else None
     return None
 
 
 def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavity:
-    """An invertible square channel: any k - 1 of its columns are independent of the ones vector, any k - 2 are not.
+    """Answer for an invertible square channel by its number of distinct reports.
 
-    Its columns are independent and add up to the ones vector with every coefficient 1, so ones lies
+    Any k - 1 of its columns are independent of the ones vector, any k - 2 are not enough. For its
+    columns are independent and add up to the ones vector with every coefficient 1, so ones lies
     outside the span of any k - 1 of them.
     """
     rank = min(len(distinct), k - 1)
@@ -149,7 +156,7 @@ def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavi
         direction[[one, two]] = 1, -1
     else:
         for place, sign in ((one, 1), (two, -1)):
-            around, weights = _bump(int(place), k, decay)
+            around, weights = _inverse_column(int(place), k, decay)
             direction[around] += sign * weights
         direction *= 2 / np.abs(direction).sum()
     seen = "1 distinct report" if rank == 1 else f"{rank} distinct reports"
@@ -162,13 +169,12 @@ def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavi
     )
 
 
-def _bump(place: int, k: int, decay: float) -> tuple[Ints, Floats]:
-    """A column of the tridiagonal inverse of decay^|x - z|, of sum 1: only the report `place` can see it."""
+def _inverse_column(place: int, k: int, decay: float) -> tuple[Ints, Floats]:
+    """Column of the tridiagonal inverse of decay^|x - z|, sum 1: only report `place` sees it."""
     around = np.arange(max(place - 1, 0), min(place + 2, k))
     own, total = (1.0, 1 - decay) if place in (0, k - 1) else (1 + decay**2, (1 - decay) ** 2)
-    return around, np.where(
-        around == place, own, -decay
-    ) / total  # the weights' own sum would cancel near decay = 1
+    # Dividing by the weights' own sum would cancel near decay = 1.
+    return around, np.where(around == place, own, -decay) / total
 
 
 def _with_others(answer: Concavity) -> Concavity:

@@ -1,4 +1,4 @@
-"""Does the maximum likelihood estimate tend to the truth? The conditions of a theorem, one by one, with reasons."""
+"""Conditions under which the maximum likelihood estimate is consistent, with reasons."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground.arguments import Floats
 from ibukit.identification import _dominance
-from ibukit.identification._dominance import Bound
+from ibukit.identification._dominance import LogLossBound
 from ibukit.identification.identifiability import identifiable
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 
+# Columns of the reason in the printed table.
 LINE_WIDTH = 64
 
 
 class Answer(Enum):
-    """Whether a condition holds.
+    """Answer to one condition of the theorem.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class Condition:
 
 @dataclass(frozen=True, repr=False)
 class Consistency:
-    """Whether the maximum likelihood estimate is consistent.
+    """Answer of `consistency`: the conditions and the conclusion.
 
     It speaks of one mechanism, and is true or false as `consistent` is.
 
@@ -88,7 +89,7 @@ class Consistency:
 
     @property
     def consistent(self) -> bool:
-        """Whether the estimate tends to the truth, whatever the truth is.
+        """True if the estimate tends to the truth, whatever the truth is.
 
         This is convergence in probability; identification decides.
         """
@@ -96,18 +97,18 @@ class Consistency:
 
     @property
     def reason(self) -> str:
-        """By which argument."""
+        """The argument that gives the answer, in words."""
         if not self.consistent:
             return (
-                "two different distributions of the secrets give the same law of reports, so that no estimator can "
-                "be consistent at both"
+                "two different distributions of the secrets give the same law of reports, so that "
+                "no estimator can be consistent at both"
             )
         if all(condition.answer is Answer.YES for condition in self.conditions):
             return "all conditions of Newey and McFadden's Theorem 2.5 hold"
         return (
-            "by Wald's one-sided argument: log P(z given phi) <= 0 is upper semicontinuous in phi, minus infinity "
-            "where it is impossible; the simplex is compact; the entropy of finitely many reports is finite; and so "
-            "identification is enough"
+            "by Wald's one-sided argument: log P(z given phi) <= 0 is upper semicontinuous in phi, "
+            "minus infinity where it is impossible; the simplex is compact; the entropy of "
+            "finitely many reports is finite; and so identification is enough"
         )
 
     def __bool__(self) -> bool:
@@ -201,10 +202,11 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
     consistent      yes     all conditions of Newey and McFadden's Theorem 2.5 hold
     """
     mechanism = as_mechanism(mechanism)
-    identified = identifiable(mechanism)  # first, because it refuses what cannot be answered
+    # Identification comes first, because it refuses mechanisms that it cannot answer.
+    identified = identifiable(mechanism)
     bound, zero = _dominance.by_formula(mechanism), None
     if bound is None:
-        # a factor that depends on the report alone moves no estimate, so merged reports will do
+        # A factor that depends on the report alone moves no estimate, so merged reports suffice.
         matrix = mechanism.as_finite().matrix()
         zero = _zero(matrix)
         bound = _smallest_entry(matrix) if zero is None else None
@@ -221,15 +223,15 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
 
 
 def _zero(matrix: Floats) -> tuple[int, int] | None:
-    """A secret and a report that it never gives, but another does."""
+    """Return a secret and a report that it never gives, but another secret does."""
     zeros = np.argwhere((matrix == 0) & matrix.any(axis=0))
     return (int(zeros[0, 0]), int(zeros[0, 1])) if len(zeros) else None
 
 
-def _smallest_entry(matrix: Floats) -> Bound:
+def _smallest_entry(matrix: Floats) -> LogLossBound:
     smallest = float(matrix[:, matrix.any(axis=0)].min())
-    # a row may sum to a little more than 1, within its tolerance
-    return Bound(
+    # A row may sum to a little more than 1, within its tolerance.
+    return LogLossBound(
         max(0.0, -math.log(smallest)),
         "d(z) = -log of the smallest entry of M that is not in an empty column",
     )
@@ -240,16 +242,19 @@ def _continuity(zero: tuple[int, int] | None) -> Condition:
         every = "every report that can occur has positive probability under every secret"
         return Condition("continuity", Answer.YES, every)
     never = (
-        f"the secret with code {zero[0]} never gives report {zero[1]}, which others give: log P is minus infinity "
-        "where all mass is on that secret"
+        f"the secret with code {zero[0]} never gives report {zero[1]}, which others give: log P is "
+        "minus infinity where all mass is on that secret"
     )
     return Condition("continuity", Answer.NOT_BY_THIS_ROUTE, never)
 
 
-def _dominated(bound: Bound | None, zero: tuple[int, int] | None) -> Condition:
+def _dominated(bound: LogLossBound | None, zero: tuple[int, int] | None) -> Condition:
     if bound is None:
         assert zero is not None
-        unbounded = f"sup |log P| is infinite for report {zero[1]}, to which the secret with code {zero[0]} gives 0"
+        unbounded = (
+            f"sup |log P| is infinite for report {zero[1]}, to which the secret with code "
+            f"{zero[0]} gives 0"
+        )
         return Condition("dominance", Answer.NOT_BY_THIS_ROUTE, unbounded)
     return Condition(
         "dominance",

@@ -1,4 +1,4 @@
-"""Where the iterative Bayesian update can stand still: its fixed points, of which only some maximise L."""
+"""Fixed points of the iterative Bayesian update, of which only some maximise L."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from ibukit.solvers import interior_point
 from ibukit.tally.likelihood import gap_of, log_likelihood_of, ratios
 from ibukit.tally.tally import Tally, check_tally
 
+# Number of secrets up to which all 2^k - 1 supports are searched.
 MAX_SECRETS_ENUMERATED = 12
-# how far g may be from 1 on the support of what is called fixed
-FIXED = 1e-12
-# a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below
-# the second number
-ERROR_OF_G = 1e-13
-MAX_UNSURE_MASS = 1e-9
-# nats per report: below this gap a fixed point is a maximiser
-MAXIMAL = 1e-9
+# Largest |g - 1| on the support of a fixed point.
+FIXED_TOLERANCE = 1e-12
+# A probability counts as 0 if errors of this size in g can explain it, or if it is below the second
+# number.
+RATIO_ERROR = 1e-13
+MAX_UNCERTAIN_MASS = 1e-9
+# Gap in nats per report below which a fixed point is a maximiser.
+MAXIMISER_GAP = 1e-9
 MAX_NEWTON_STEPS = 200
 
 
@@ -124,7 +125,8 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     Examples
     --------
     >>> import ibukit as ik
-    >>> for point in ik.theory.fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4])):
+    >>> tally = ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4])
+    >>> for point in ik.theory.fixed_points(tally):
     ...     print(point.support, point.is_mle, round(point.largest_ratio, 3))
     [0 1] True 1.0
     [0] False 1.308
@@ -133,8 +135,9 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     k = check_tally(tally).k
     if k > MAX_SECRETS_ENUMERATED:
         raise ValueError(
-            f"tally must be over at most {MAX_SECRETS_ENUMERATED} secrets, got {k}: each of the 2^k - 1 faces of the "
-            "simplex is searched for fixed points; ibu and mle find the one that matters"
+            f"tally must be over at most {MAX_SECRETS_ENUMERATED} secrets, got {k}: each of the "
+            "2^k - 1 faces of the simplex is searched for fixed points; ibu and mle find the one "
+            "that matters"
         )
     columns, q = tally.matrix(), tally.frequencies
     points, open_supports = [], []
@@ -143,24 +146,24 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
             support = np.flatnonzero(face >> np.arange(k) & 1)
             try:
                 on_face = _on_face(columns[support], q)
-            except _LeftOpen:
+            except _Undecided:
                 open_supports.append(support.tolist())
                 continue
             if on_face is not None:
-                points.append(_described(tally, support, *on_face))
-    found = _in_order(points, tally.n)
+                points.append(_fixed_point(tally, support, *on_face))
+    found = _sorted_by_likelihood(points, tally.n)
     if arguments.flag("strict", strict) and open_supports:
         raise ConvergenceError(
-            f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it open whether they "
-            "have a fixed point; strict=False leaves them out",
+            f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it "
+            "open whether they have a fixed point; strict=False leaves them out",
             found,
         )
     return found
 
 
-def _in_order(points: list[FixedPoint], n: int) -> tuple[FixedPoint, ...]:
-    # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller
-    # support first
+def _sorted_by_likelihood(points: list[FixedPoint], n: int) -> tuple[FixedPoint, ...]:
+    # Log-likelihoods along a set of maximisers differ by rounding: points with smaller supports
+    # come first.
     return tuple(
         sorted(
             points,
@@ -174,90 +177,96 @@ def _in_order(points: list[FixedPoint], n: int) -> tuple[FixedPoint, ...]:
     )
 
 
-def _described(tally: Tally, support: Ints, masses: Floats, dimension: int) -> FixedPoint:
+def _fixed_point(tally: Tally, support: Ints, masses: Floats, dimension: int) -> FixedPoint:
     theta = np.zeros(tally.k)
     theta[support] = masses
     p, g = ratios(tally, theta)
     return FixedPoint(
         distribution=arguments.frozen(theta),
         support=arguments.frozen(support),
-        is_mle=gap_of(p, g) <= MAXIMAL,
+        is_mle=gap_of(p, g) <= MAXIMISER_GAP,
         largest_ratio=float(g.max()),
         dimension=dimension,
         log_likelihood=log_likelihood_of(tally, p),
     )
 
 
-class _LeftOpen(Exception):
-    """Of a face it is neither proved that it has no fixed point nor is one found."""
+class _Undecided(Exception):
+    """Raised if a face is neither proved to have no fixed point nor one is found."""
 
 
 def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
-    """The fixed point with all of the secrets of these rows in its support, and the dimension of all such points."""
+    """Fixed point whose support is these rows, and the dimension of the set of them, or None.
+
+    The likelihood restricted to the face is concave: its maximiser is a fixed point if it lies
+    inside.
+    """
     if not rows.any(axis=0).all():
-        return None  # a report seen is impossible on this face
+        # A report that was seen is impossible on this face.
+        return None
     if len(rows) == 1:
         return np.ones(1), 0
-    rows = rows / rows.max(axis=0)  # a factor of a report changes neither the map nor a rank
-    maximiser, _ = interior_point.maximise(rows, q, FIXED)
+    # A factor of a report changes neither the map nor a rank.
+    rows = rows / rows.max(axis=0)
+    maximiser, _ = interior_point.maximise(rows, q, FIXED_TOLERANCE)
     if _refuted(rows, q, maximiser):
         return None
-    # a rank that is judged once, and kept for all steps
+    # The rank is decided once and kept for all steps.
     rank = int(np.linalg.matrix_rank(rows))
     theta = _newton(rows, q, maximiser, rank)
     dimension = len(rows) - rank
     if dimension:
-        # polished again, because a probability of 1e-9 does not keep its digits along the way
-        theta = _newton(rows, q, _innermost(rows, theta, dimension), rank)
-    # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not
-    # so the others
+        # Newton's method again, because a probability of 1e-9 loses its digits on the way.
+        theta = _newton(rows, q, _deepest_point(rows, theta, dimension), rank)
+    # If g hardly depends on theta, rounding alone can lead Newton's steps out of the face, but not
+    # the other two candidates.
     candidates = (theta, maximiser, np.full(len(rows), 1 / len(rows)))
     for point in candidates:
         if _is_fixed(rows, q, point, rank):
             return point, dimension
     if not any(_stands_still(rows, q, point) for point in candidates):
-        raise _LeftOpen
-    # all that stand still are those found, and a probability is 0 or below in the one furthest
-    # inside
+        raise _Undecided
+    # All points with g = 1 are those found, and even the innermost has a probability of 0 or below.
     return None
 
 
 def _stands_still(rows: Floats, q: Floats, theta: Floats) -> bool:
-    return bool(np.abs(_ratios(rows, q, theta) - 1).max() <= FIXED)
+    return bool(np.abs(_ratios(rows, q, theta) - 1).max() <= FIXED_TOLERANCE)
 
 
 def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
-    """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
+    """Return True if g = 1 within tolerance and every probability exceeds the rounding of g."""
     if not (theta > 0).all() or not _stands_still(rows, q, theta):
         return False
     unsure = np.minimum(
-        MAX_UNSURE_MASS, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1)
+        MAX_UNCERTAIN_MASS,
+        RATIO_ERROR * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1),
     )
     return bool((theta > unsure).all())
 
 
 def _ratios(rows: Floats, q: Floats, theta: Floats) -> Floats:
-    return np.asarray(rows @ (q / (theta @ rows)))
+    return rows @ (q / (theta @ rows))
 
 
 def _refuted(rows: Floats, q: Floats, theta: Floats) -> bool:
-    """Whether the gap at theta proves that no distribution has g_x = 1 for all rows.
+    """Return True if the gap at theta proves that no distribution has g_x = 1 for all rows.
 
-    Let one have it, p* its probabilities and u = p / p*. Then sum q u = sum theta_x g*_x = 1, and the gap is at least
-    -sum q log u = sum q (u - 1 - log u), whose terms are not negative: so u - 1 - log u <= gap / min q =: c, hence
-    u <= 1 + c + sqrt(c^2 + 2 c), and g_x = sum_z (q_z M_xz / p*_z) / u_z >= 1 / max u.
+    Let one have it, p* its probabilities and u = p / p*. Then sum q u = sum theta_x g*_x = 1, and
+    the gap is at least -sum q log u = sum q (u - 1 - log u), whose terms are not negative: so u - 1
+    - log u <= gap / min q =: c, hence u <= 1 + c + sqrt(c^2 + 2 c), and g_x = sum_z (q_z M_xz /
+    p*_z) / u_z >= 1 / max u.
     """
     g = _ratios(rows, q, theta)
-    # the gap itself is uncertain by the rounding of g
+    # The gap is uncertain by the rounding of g.
     c = (max(math.log(float(g.max())), 0.0) + 1e-14) / float(q.min())
-    return float(g.min()) < 1 / (1 + c + math.sqrt(c * c + 2 * c)) - FIXED
+    return float(g.min()) < 1 / (1 + c + math.sqrt(c * c + 2 * c)) - FIXED_TOLERANCE
 
 
-@np.errstate(
-    all="ignore"
-)  # without a fixed point the steps may lead out of the doubles, and end there
+# Without a fixed point the steps may overflow, and end there.
+@np.errstate(all="ignore")
 def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
-    """Damped Newton steps to where g = 1, that is to the minimum of the convex -sum_z q_z log p_z + sum_x theta_x.
+    """Damped Newton steps to g = 1, the minimum of -sum_z q_z log p_z + sum_x theta_x.
 
     With r the largest relative change of a probability, a step of 1 / (1 + r) keeps all p positive
     and never goes up, because -log(1 + v) + v <= v^2 / (2 (1 - |v|)). Entries of theta may become
@@ -273,8 +282,8 @@ def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
         stalled = 0 if off < least else stalled + 1
         if off < least:
             best, least = theta, off
-        # a few more steps once it is fixed, because they cost little and take g to the last digits
-        if not np.isfinite(off) or stalled > (3 if least <= FIXED else 30):
+        # A few more steps after convergence cost little and take g to the last digits.
+        if not np.isfinite(off) or stalled > (3 if least <= FIXED_TOLERANCE else 30):
             break
         step = _inverse_curvature(rows, q, theta, rank) @ excess
         r = float(np.abs((step @ rows) / p).max())
@@ -283,17 +292,17 @@ def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
 
 
 def _inverse_curvature(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
-    """Pseudo-inverse of sum_z q_z M_xz M_yz / p_z^2, which is how fast g falls with theta."""
+    """Pseudo-inverse of the curvature sum_z q_z M_xz M_yz / p_z^2, for a given rank."""
     u, s, _ = np.linalg.svd(rows * (np.sqrt(q) / (theta @ rows)), full_matrices=False)
-    return np.asarray((u[:, :rank] / s[:rank] ** 2) @ u[:, :rank].T)
+    return (u[:, :rank] / s[:rank] ** 2) @ u[:, :rank].T
 
 
-def _innermost(rows: Floats, theta: Floats, dimension: int) -> Floats:
-    """Of all vectors with the same probabilities of the reports as theta, one whose smallest entry is largest."""
-    # from the singular vectors, as many as the rank was judged to leave
+def _deepest_point(rows: Floats, theta: Floats, dimension: int) -> Floats:
+    """Vector with the same probabilities of the reports whose smallest entry is largest."""
+    # The null space: as many singular vectors as the rank was judged to leave.
     flat = np.linalg.svd(rows)[0][:, -dimension:]
-    # maximise t subject to theta + flat y >= t; y is free, and bounded because the entries sum to 1
-    # all along
+    # Maximise t subject to theta + flat y >= t. y is free, and bounded because the entries sum to
+    # 1.
     k = len(theta)
     solution = linprog(
         c=np.r_[np.zeros(dimension), -1.0],

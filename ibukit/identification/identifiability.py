@@ -1,4 +1,4 @@
-"""Whether the reports of a mechanism can tell any two distributions of the secrets apart."""
+"""Identifiability: whether a mechanism's reports tell any two distributions apart."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.limits import max_factorised_order
 from ibukit._ground.threads import one_thread
 from ibukit.identification import _null_spaces
 from ibukit.mechanisms import (
@@ -31,7 +32,7 @@ from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, P
 
 @dataclass(frozen=True, eq=False)
 class Identifiability(arguments.ReadOnlyArrays):
-    r"""Whether :math:`\theta` -> :math:`\theta M` is one-to-one, with the evidence.
+    r"""Answer of `identifiable`, with the evidence.
 
     It is true or false as `identifiable` is.
 
@@ -81,11 +82,12 @@ class Identifiability(arguments.ReadOnlyArrays):
             return values
 
     def __repr__(self) -> str:
-        return f"Identifiability({self.identifiable}: rank {self.rank} of {self.mechanism.k}; {self.reason})"
+        rank = f"rank {self.rank} of {self.mechanism.k}"
+        return f"Identifiability({self.identifiable}: {rank}; {self.reason})"
 
 
 def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
-    r"""Whether different distributions always give different reports.
+    r"""Tell whether different distributions always give different reports.
 
     That is whether :math:`\theta M=\phi M` implies :math:`\theta = \phi` for all distributions
     :math:`\theta`, :math:`\phi`: rank M = k. It is the condition without which no estimator is
@@ -151,7 +153,7 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
 
 
 OF_UNARY = "of a unary encoding the k reports with a single bit set have independent columns"
-# by the exact type: a class that inherits from one of these may have another law
+# By the exact type: a class that inherits from one of these may have another law.
 BY_THEORY: dict[type[Mechanism], str] = {
     RandomizedResponse: "k-RR has k independent columns for every epsilon above 0",
     SubsetSelection: "subset selection has two sets for any two secrets that differ in these alone",
@@ -174,11 +176,12 @@ def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
 
 
 def refuse_if_too_large_to_decompose(k: int) -> None:
-    """Refuse a matrix too large to decompose."""
-    if k > _null_spaces.MAX_SECRETS_DECOMPOSED:
+    """Raise ValueError for a matrix too large to decompose."""
+    if k > max_factorised_order():
         raise ValueError(
-            f"k must be at most {_null_spaces.MAX_SECRETS_DECOMPOSED} for a rank test on a matrix, got {k}; k-RR, "
-            "unary encodings, subset selection and geometric noise on a line are answered at any size"
+            f"k must be at most {max_factorised_order()} for a rank test on a matrix, got {k}; "
+            "k-RR, unary encodings, subset selection and geometric noise on a line are answered at "
+            "any size"
         )
 
 
@@ -191,18 +194,21 @@ def _reason(spanned: _null_spaces.Span, mechanism: Mechanism) -> str:
         )
     if m < k:
         return f"{m} reports cannot tell {k} secrets apart: rank {spanned.rank}"
-    return f"rank {spanned.rank} of {k}, to the rounding of doubles: different distributions give the same reports"
+    return (
+        f"rank {spanned.rank} of {k}, to the rounding of doubles: different distributions give the "
+        "same reports"
+    )
 
 
 def _singular_values(mechanism: Mechanism) -> Floats:
     k = mechanism.k
     if type(mechanism) is RandomizedResponse:
         contrast = -np.expm1(-mechanism.epsilon) / (1 + (k - 1) * np.exp(-mechanism.epsilon))
-        return np.asarray(np.r_[1.0, np.full(k - 1, contrast)])
+        return np.r_[1.0, np.full(k - 1, contrast)]
     if is_unary(mechanism):
-        return _of_unary(mechanism)
+        return _unary_singular_values(mechanism)
     if type(mechanism) is SubsetSelection:
-        return _of_sets(mechanism)
+        return _subset_singular_values(mechanism)
     refuse_if_too_large_to_decompose(k)
     if type(mechanism) in (PlanarGeometric, DiscreteGaussian):
         columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
@@ -215,26 +221,26 @@ def _singular_values(mechanism: Mechanism) -> Floats:
     return values
 
 
-def _of_unary(mechanism: IndependentBits) -> Floats:
-    # (M M^T)_xy multiplies over the bits the chance that two reports agree, which is a two-valued
-    # matrix again
+def _unary_singular_values(mechanism: IndependentBits) -> Floats:
+    # (M M^T)_xy is the product over the bits of the chance that two reports agree: a matrix with
+    # two values again, whose eigenvalues are read off.
     p, hidden, q = mechanism.p_one, mechanism.p_hidden, mechanism.p_zero
     neither, one, both = q**2 + (1 - q) ** 2, p * q + hidden * (1 - q), p**2 + hidden**2
-    # both * neither - one^2 without its cancellation: the determinant of the Gram matrix of (p, 1 -
-    # p) and (q, 1 - q)
+    # The value both * neither - one^2 without its cancellation: it is the determinant of the Gram
+    # matrix of (p, 1 - p) and (q, 1 - q).
     own = mechanism.contrast**2
     scale = np.exp((mechanism.k - 2) / 2 * np.log(neither))
     first = both * neither + (mechanism.k - 1) * one**2
-    return np.asarray(scale * np.sqrt(np.r_[first, np.full(mechanism.k - 1, own)]))
+    return scale * np.sqrt(np.r_[first, np.full(mechanism.k - 1, own)])
 
 
-def _of_sets(mechanism: SubsetSelection) -> Floats:
-    # (M M^T)_xy is two-valued; its own value is (held - other)^2 for each set that holds x and not
-    # y
+def _subset_singular_values(mechanism: SubsetSelection) -> Floats:
+    # (M M^T)_xy has two values; the k - 1 equal eigenvalues are (held - other)^2 for each set that
+    # holds x and not y.
     k, size = mechanism.k, mechanism.size
     factor, rest = mechanism._held
     held = factor * np.exp(rest)
-    # C(k-2, size-1) such sets are (k - size) / (k - 1) of those that hold x
+    # C(k-2, size-1) such sets are (k - size) / (k - 1) of those that hold x.
     own = -np.expm1(-mechanism.epsilon) * np.sqrt(held * mechanism.p_one * (k - size) / (k - 1))
     first = np.sqrt(held * (size + (k - size) * np.exp(-mechanism.epsilon)))
-    return np.asarray(np.r_[first, np.full(k - 1, own)])
+    return np.r_[first, np.full(k - 1, own)]

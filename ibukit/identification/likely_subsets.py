@@ -1,4 +1,4 @@
-"""Secrets that no maximum likelihood estimate can give mass to, because others explain the reports better."""
+"""Likely subsets: secrets outside them have no mass in any maximum likelihood estimate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.domain.alphabet import Line
+from ibukit.domain.alphabet import Line, require_bounded
 from ibukit.domain.grid import Grid
 from ibukit.errors import TooLarge
 from ibukit.identification import _planar_cuts
@@ -30,18 +30,19 @@ from ibukit.tally.tally import TallyPart
 if TYPE_CHECKING:
     from shapely import Polygon
 
-# a quarter of a gigabyte for the probabilities of the reports seen
+# Probabilities of the reports seen that are compared: 2^25 take a quarter of a gigabyte.
 MAX_COMPARED = 2**25
-# probabilities closer than this are equal: what is left of equality after rounding
-EQUAL = 1e-12
-# to be dominated is to be no better anywhere: first where a secret is at its best
-TELLING, AT_ONCE = 8, 16
+# Relative difference up to which probabilities are equal.
+PROBABILITY_TOLERANCE = 1e-12
+# A secret is compared first at the reports where it is likeliest, which exclude most others, and
+# then with this number of candidates at a time.
+TELLING_REPORTS, CANDIDATES_AT_ONCE = 8, 16
 
 
 def dominated(
     mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False
 ) -> NDArray[np.bool_]:
-    r"""Which secrets are less likely than another, whatever was reported.
+    r"""Find the secrets that are less likely than another, whatever was reported.
 
     These are the x' with :math:`M_{x'z}\le M_{xz}` for all reports z seen, and < for one of them,
     for some x. No maximum likelihood estimate gives them mass: what it gave to x' would be better
@@ -81,7 +82,7 @@ def dominated(
     >>> ik.theory.dominated(ik.TruncatedGeometric(5, epsilon=1.0), [1, 3])
     array([ True, False, False, False,  True])
     """
-    len(require_mechanism(mechanism).alphabet)  # one without an end says so
+    require_bounded(require_mechanism(mechanism).alphabet)
     return _dominated(mechanism.tally(reports, codes=codes).parts[0])
 
 
@@ -118,29 +119,30 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     Notes
     -----
     - `RandomizedResponse`: the values reported. Any of them dominates all that were not.
-    - `LinearGeometric`, `TruncatedGeometric`, `Exponential` on a `Line`: the values reported (those beyond an end
-      count as the end). There :math:`M_{xz}=f_z\,g_x\,e^{-c|x-z|}` with g = 1, or :math:`g_x=1/N_x`
-      and :math:`c = \varepsilon / 2` for the exponential mechanism. Let x lie between two
-      neighbouring reports a < b. As :math:`e^{cx}` and :math:`e^{-cx}` are interpolated exactly by
-      :math:`A=\frac{\sinh c(b-x)}{\sinh c(b-a)}` and :math:`B=\frac{\sinh c(x-a)}{\sinh c(b-a)}`,
-      :math:`M_{xz}=A\,(g_x/g_a)\,M_{az}+B\,(g_x/g_b)\,M_{bz}` for every report z. These weights sum
-      to less than 1: for g = 1 because cosh is convex; for the exponential mechanism because N is a
-      sum of terms :math:`e^{-c|x-y|}` of which those with :math:`y \le a` or :math:`y \ge b` are
-      interpolated, and those with y in between, among them y = x, exceed the interpolation. So the
-      mixture of a and b, scaled to :math:`\sum 1`, gives every report more. Beyond the last report
-      b :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. That
-      the nearer value is the likelier one, which the exponential mechanism need not fulfil on a
-      line that ends, is not used.
+    - `LinearGeometric`, `TruncatedGeometric`, `Exponential` on a `Line`: the values reported (those
+      beyond an end count as the end). There :math:`M_{xz}=f_z\,g_x\,e^{-c|x-z|}` with g = 1, or
+      :math:`g_x=1/N_x` and :math:`c = \varepsilon / 2` for the exponential mechanism. Let x lie
+      between two neighbouring reports a < b. As :math:`e^{cx}` and :math:`e^{-cx}` are interpolated
+      exactly by :math:`A=\frac{\sinh c(b-x)}{\sinh c(b-a)}` and :math:`B=\frac{\sinh c(x-a)}{\sinh
+      c(b-a)}`, :math:`M_{xz}=A\,(g_x/g_a)\,M_{az}+B\,(g_x/g_b)\,M_{bz}` for every report z. These
+      weights sum to less than 1: for g = 1 because cosh is convex; for the exponential mechanism
+      because N is a sum of terms :math:`e^{-c|x-y|}` of which those with :math:`y \le a` or
+      :math:`y \ge b` are interpolated, and those with y in between, among them y = x, exceed the
+      interpolation. So the mixture of a and b, scaled to :math:`\sum 1`, gives every report more.
+      Beyond the last report b :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} <
+      e^{c(x - b)}\,N_{x}`. That the nearer value is the likelier one, which the exponential
+      mechanism need not fulfil on a line that ends, is not used.
     - `LinearLaplace`: from the least to the largest report.
-    - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie in the bounding
-      box of the reports and within :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` of their
-      convex hull (see `likely_region`). Where reports lie outside the grid, the cells of the grid
-      that are in their bounding box or nearest to it.
-    - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a step towards it
-      along an axis makes every report more likely, also those at a border, which stand for all
-      beyond. A strip around the hull with the margin of a grid without an end (`likely_region`)
-      need not hold their estimates. Of the box what is not dominated, where comparing all pairs is
-      affordable.
+    - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie
+      in the bounding box of the reports and within
+      :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` of their convex hull (see
+      `likely_region`). Where reports lie outside the grid, the cells of the grid that are in their
+      bounding box or nearest to it.
+    - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a
+      step towards it along an axis makes every report more likely, also those at a border, which
+      stand for all beyond. A strip around the hull with the margin of a grid without an end
+      (`likely_region`) need not hold their estimates. Of the box what is not dominated, where
+      comparing all pairs is affordable.
     - Any other: what is not dominated.
 
     References
@@ -154,32 +156,33 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     array([4, 5, 6, 7, 8])
     >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(10, 29), epsilon=0.5), [14, 18, 18, 35])
     array([ 4,  8, 19])
-    >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(None, None), epsilon=0.5), [14, 18, 18, 35])
+    >>> unbounded = ik.LinearGeometric(ik.Line(None, None), epsilon=0.5)
+    >>> ik.theory.likely_subset(unbounded, [14, 18, 18, 35])
     array([14, 18, 35])
     """
     if not require_mechanism(mechanism).alphabet.bounded:
         tally = mechanism.tally(reports, codes=codes)
-        return np.asarray(tally.alphabet.values[_likely(tally.parts[0])])
-    return _likely(mechanism.tally(reports, codes=codes).parts[0])
+        return tally.alphabet.values[_likely_codes(tally.parts[0])]
+    return _likely_codes(mechanism.tally(reports, codes=codes).parts[0])
 
 
-def _likely(part: TallyPart) -> Ints:
+def _likely_codes(part: TallyPart) -> Ints:
     mechanism, seen = part.mechanism, part.reports
     kind = type(mechanism)
     alphabet: Any = mechanism.alphabet
-    # by the exact type: a class that inherits from one of these may have another law
+    # By the exact type: a class that inherits from one of these may have another law.
     if kind in (RandomizedResponse, TruncatedGeometric) or (
         kind is Exponential and isinstance(alphabet, Line)
     ):
         return seen
     if kind is LinearGeometric:
-        return np.asarray(np.unique(np.clip(seen, alphabet.first, alphabet.last)) - alphabet.first)
+        return np.unique(np.clip(seen, alphabet.first, alphabet.last)) - alphabet.first
     if kind is LinearLaplace:
         return np.arange(seen[0], seen[-1] + 1)
     if kind is PlanarGeometric:
-        return _on_plane(alphabet, seen)
+        return _likely_cells(alphabet, seen)
     if kind in (TruncatedPlanarGeometric, PlanarLaplace):
-        box = _box(alphabet, alphabet.values[seen])
+        box = _bounding_box(alphabet, alphabet.values[seen])
         return box[~_dominated(part, box)] if len(box) * len(seen) <= MAX_COMPARED else box
     return np.flatnonzero(~_dominated(part))
 
@@ -236,53 +239,54 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
     return region
 
 
-def _on_plane(grid: Grid, reports: Ints) -> Ints:
+def _likely_cells(grid: Grid, reports: Ints) -> Ints:
     inside = np.array_equal(grid.nearest(reports), reports)
     return (
         grid.codes(_planar_cuts.undominated_cells(reports, grid.cell_shape))
         if inside
-        else _box(grid, reports)
+        else _bounding_box(grid, reports)
     )
 
 
-def _box(grid: Grid, cells: Ints) -> Ints:
-    """Codes of the cells in the bounding box of some, moved into the grid."""
+def _bounding_box(grid: Grid, cells: Ints) -> Ints:
+    """Codes of the cells in the bounding box of some cells, moved into the grid."""
     low, high = grid.nearest(np.stack([cells.min(axis=0), cells.max(axis=0)]))
     rows, cols = (np.arange(low[i], high[i] + 1) for i in (0, 1))
     return grid.codes(np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2))
 
 
 def _dominated(part: TallyPart, among: Ints | None = None) -> NDArray[np.bool_]:
-    """Whether each secret is dominated by another (both of those among which one asks)."""
+    """Mask of the secrets that are dominated by another, both among the given ones."""
     columns = np.ascontiguousarray(_rows(part, among).T)
     order = np.argsort(-columns.sum(axis=0), kind="stable")
     return np.array([_has_better(columns, x, order) for x in range(columns.shape[1])])
 
 
 def _rows(part: TallyPart, among: Ints | None) -> Floats:
-    """Probabilities of the reports seen under each secret, shape (k, s), each report up to a factor of its own."""
+    """Probabilities of the reports seen under each secret, (k, s), each report up to a factor."""
     k = len(part.mechanism.alphabet)
     secrets = np.arange(k) if among is None else among
     if len(secrets) * len(part.counts) > MAX_COMPARED:
         raise TooLarge(
             f"{len(secrets)} secrets on {len(part.counts)} distinct reports make "
-            f"{len(secrets) * len(part.counts):.2g} probabilities to compare, more than {MAX_COMPARED}; "
-            "take fewer secrets, or estimate on all of them: mle and ibu do not need a likely subset"
+            f"{len(secrets) * len(part.counts):.2g} probabilities to compare, more than "
+            f"{MAX_COMPARED}; take fewer secrets, or estimate on all of them: mle and ibu do not "
+            "need a likely subset"
         )
     return part.channel.rows(secrets)
 
 
 def _has_better(columns: Floats, x: int, order: Ints) -> bool:
     own = columns[:, x]
-    telling = np.argsort(-own, kind="stable")[:TELLING]
+    telling = np.argsort(-own, kind="stable")[:TELLING_REPORTS]
     able: Any = (columns[telling] >= own[telling, None]).all(axis=0)
     able[x] = False
     candidates = order[able[order]]
-    for start in range(0, len(candidates), AT_ONCE):
-        other = columns[:, candidates[start : start + AT_ONCE]]
-        better = (other >= own[:, None]).all(axis=0) & (other > own[:, None] * (1 + EQUAL)).any(
-            axis=0
-        )
+    for start in range(0, len(candidates), CANDIDATES_AT_ONCE):
+        other = columns[:, candidates[start : start + CANDIDATES_AT_ONCE]]
+        better = (other >= own[:, None]).all(axis=0) & (
+            other > own[:, None] * (1 + PROBABILITY_TOLERANCE)
+        ).any(axis=0)
         if better.any():
             return True
     return False

@@ -1,4 +1,4 @@
-"""All maximum likelihood estimates of a tally, found from one of them.
+"""Maximisers of a tally's likelihood: the polytope of all of them, found from one.
 
 L is strictly concave in the fitted probabilities theta M, so all maximisers share those of the one
 that is known: they are the polytope {theta on the simplex : theta M = p}. Its ranges, by linear
@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.limits import max_factorised_order
 from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.domain.efficiency import determined_among_all
 from ibukit.errors import ConvergenceError
 from ibukit.identification import _null_spaces
-from ibukit.identification._polytope import ZERO, Polytope, Unsolved
+from ibukit.identification._polytope import ZERO_MASS, Polytope, Unsolved
 from ibukit.identification.concavity import strictly_concave
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.solvers import Problem, best_found
@@ -31,9 +32,9 @@ T = TypeVar("T")
 
 # Nats per report: the maximiser is sought within the first, which doubles do not always reach, and
 # accepted within the second.
-FINEST_TOL, COARSEST_TOL = 1e-13, 1e-9
+FINEST_TOLERANCE, COARSEST_TOLERANCE = 1e-13, 1e-9
 # Ranges of probabilities narrower than this are rounding errors of the linear programmes: points.
-WIDTH_OF_A_POINT = 1e-7
+MAX_POINT_WIDTH = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +53,8 @@ class MaximiserSet(arguments.ReadOnlyArrays):
 
     @property
     def identified(self) -> NDArray[np.bool_]:
-        """Whether every MLE gives a secret the same probability (to 1e-7), shape (k,)."""
-        return self.upper - self.lower <= WIDTH_OF_A_POINT
+        """Mask of the secrets whose probability every MLE agrees on (to 1e-7), shape (k,)."""
+        return self.upper - self.lower <= MAX_POINT_WIDTH
 
     def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
         r"""Least and greatest :math:`\sum_x\mathrm{weights}_x\theta_x` over all MLEs.
@@ -98,7 +99,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         try:
             with one_thread():
                 ends = [
-                    float(c[self._secrets] @ self._polytope.highest(sign * inside))
+                    float(c[self._secrets] @ self._polytope.maximiser(sign * inside))
                     for sign in (-1, 1)
                 ]
         except Unsolved as reason:
@@ -160,14 +161,14 @@ def find_maximisers(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     """
     why = _unique_by_theory(tally)
     with one_thread():
-        return _single(theta, why) if why is not None else _examined(tally, theta, gap)
+        return _unique(theta, why) if why is not None else _find(tally, theta, gap)
 
 
 def shortfall(found: MaximiserSet, gap: float) -> str:
     """Say what was not solved well enough: the maximiser itself, or ranges; "" where all was."""
-    if gap > COARSEST_TOL:
+    if gap > COARSEST_TOLERANCE:
         return (
-            f"no estimate was certified within {COARSEST_TOL:g} nats per report, the best gap is "
+            f"no estimate was certified within {COARSEST_TOLERANCE:g} nats per report, the best gap is "
             f"{gap:.3g}"
         )
     unsolved = 0 if found._polytope is None else found._polytope.unsolved
@@ -181,7 +182,7 @@ def shortfall(found: MaximiserSet, gap: float) -> str:
 def determined_probabilities(tally: Tally, theta: Floats) -> NDArray[np.bool_]:
     """Tell which probabilities of the maximiser `theta` all others share, shape (k,)."""
     seen = tally.among_seen
-    best = best_found(Problem(seen.operator, seen.counts, seen.n), FINEST_TOL)
+    best = best_found(Problem(seen.operator, seen.counts, seen.n), FINEST_TOLERANCE)
     found = find_maximisers(seen, arguments.frozen(best.theta), best.gap)
     if missed := shortfall(found, best.gap):
         raise ConvergenceError(
@@ -212,11 +213,11 @@ def _unique_by_theory(tally: Tally) -> str | None:
     return None
 
 
-def _examined(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
-    if tally.k <= _null_spaces.MAX_SECRETS_DECOMPOSED:
+def _find(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
+    if tally.k <= max_factorised_order():
         concave = strictly_concave(tally)
         if concave:
-            return _single(theta, f"the likelihood is strictly concave: {concave.reason}")
+            return _unique(theta, f"the likelihood is strictly concave: {concave.reason}")
     # Secrets whose ratio is below 1 at every maximiser have mass 0 in all of them.
     p, _ = ratios(tally, theta)
     possible = np.flatnonzero(bound_on_ratios(tally, p, gap) >= 1)
@@ -227,9 +228,9 @@ def _examined(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
             f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are "
             "independent"
         )
-        return _single(theta, why)
+        return _unique(theta, why)
     centre = theta[possible] / theta[possible].sum()
-    return _ranged(theta, possible, Polytope(centre, np.ascontiguousarray(spanned.null.T)))
+    return _polytope_of(theta, possible, Polytope(centre, np.ascontiguousarray(spanned.null.T)))
 
 
 def bound_on_ratios(tally: Tally, p: Floats, gap: float) -> Floats:
@@ -246,7 +247,7 @@ def bound_on_ratios(tally: Tally, p: Floats, gap: float) -> Floats:
     return tally.operator.adjoint(q * (1 + r) / p)
 
 
-def _single(theta: Floats, why: str) -> MaximiserSet:
+def _unique(theta: Floats, why: str) -> MaximiserSet:
     return MaximiserSet(
         unique=True,
         dimension=0,
@@ -259,20 +260,20 @@ def _single(theta: Floats, why: str) -> MaximiserSet:
     )
 
 
-def _ranged(theta: Floats, secrets: Ints, polytope: Polytope) -> MaximiserSet:
+def _polytope_of(theta: Floats, secrets: Ints, polytope: Polytope) -> MaximiserSet:
     low, high = polytope.ranges()
-    if (high - low).max() <= WIDTH_OF_A_POINT:
-        return _single(theta, "no other distribution has the same fit, by linear programmes")
+    if (high - low).max() <= MAX_POINT_WIDTH:
+        return _unique(theta, "no other distribution has the same fit, by linear programmes")
     k = len(theta)
     corners = polytope.vertices or [polytope.centre]
     points = np.zeros((len(corners), k))
     points[:, secrets] = corners
     points = points[np.unique(points.round(9), axis=0, return_index=True)[1]]
-    never = polytope.basis[:, high <= ZERO]
+    never = polytope.basis[:, high <= ZERO_MASS]
     dimension = len(never) - (int(np.linalg.matrix_rank(never)) if never.size else 0)
     lower, upper = np.zeros(k), np.zeros(k)
     lower[secrets], upper[secrets] = low, high
-    open_ones = int((upper - lower > WIDTH_OF_A_POINT).sum())
+    open_ones = int((upper - lower > MAX_POINT_WIDTH).sum())
     return MaximiserSet(
         unique=False,
         dimension=dimension,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.identification._polytope import Polytope, Unsolved
-from ibukit.identification.maximisers import WIDTH_OF_A_POINT, bound_on_ratios
+from ibukit.identification.maximisers import MAX_POINT_WIDTH, bound_on_ratios
 from ibukit.tally.likelihood import ratios
 from ibukit.theory import mle_set
 from instances import instances, tallies
@@ -307,7 +307,7 @@ def test_bad_input():
 
 
 def test_width_is_what_the_documentation_says():
-    assert WIDTH_OF_A_POINT == 1e-7
+    assert MAX_POINT_WIDTH == 1e-7
     assert "to 1e-7" in type(mle_set(TWELVE.tally([1]))).identified.__doc__
 
 
@@ -345,7 +345,7 @@ def test_a_sum_whose_programme_is_not_solved_has_what_the_ranges_imply(monkeypat
     def unsolved(self, weights):
         raise Unsolved
 
-    monkeypatch.setattr(Polytope, "highest", unsolved)
+    monkeypatch.setattr(Polytope, "maximiser", unsolved)
     weights = np.array([1.0, -2.0, 3.0])
     low = np.where(weights > 0, found.lower, found.upper) @ weights
     high = np.where(weights > 0, found.upper, found.lower) @ weights
@@ -378,7 +378,7 @@ def test_a_vertex_is_read_to_the_last_digit():
     """Two masses are 0 at it; the others follow from them, whatever the solver left in them."""
     basis = np.array([[1.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, -1.0]])
     polytope = Polytope(np.array([0.3, 0.3, 0.2, 0.2]), basis)
-    found = polytope._cleaned(np.array([0.0, 0.0, 0.5 + 3e-9, 0.5 - 2e-9]))
+    found = polytope._exact_vertex(np.array([0.0, 0.0, 0.5 + 3e-9, 0.5 - 2e-9]))
     np.testing.assert_allclose(found, [0, 0, 0.5, 0.5], rtol=0, atol=1e-15)
 
 

@@ -167,7 +167,7 @@ def test_what_rounding_has_spoilt_is_no_proof_and_is_computed_anew(rng):
 @pytest.mark.parametrize("limit", [0, 1])
 def test_where_the_walk_is_stuck_linear_programmes_go_on(monkeypatch, limit):
     centre, rows = birkhoff(3)
-    monkeypatch.setattr(_polytope_ranges, "MAX_PIVOTS", limit)
+    monkeypatch.setattr(_polytope_ranges, "MAX_PIVOTS_PER_MASS", limit)
     if not limit:
         assert ranges(centre, basis_of(rows)).left > 0
     polytope = Polytope(centre, basis_of(rows))
@@ -185,7 +185,7 @@ def test_directions_that_doubles_cannot_tell_apart_are_given_up():
 
 
 def test_no_two_shifts_are_equal():
-    shifts = _simplex_dictionary._unequal(5000)
+    shifts = _simplex_dictionary._distinct_numbers(5000)
     assert len(np.unique(shifts)) == 5000
     assert shifts.min() >= 1
     assert shifts.max() < 2
@@ -194,7 +194,7 @@ def test_no_two_shifts_are_equal():
 def test_ends_without_a_solution_are_counted_one_by_one(monkeypatch):
     centre, rows = birkhoff(3)
     polytope = Polytope(centre, basis_of(rows))
-    highest, asked = polytope.highest, []
+    highest, asked = polytope.maximiser, []
 
     def at_times(weights):
         asked.append(len(asked) % 3 == 1)
@@ -202,7 +202,7 @@ def test_ends_without_a_solution_are_counted_one_by_one(monkeypatch):
             raise Unsolved
         return highest(weights)
 
-    monkeypatch.setattr(polytope, "highest", at_times)
+    monkeypatch.setattr(polytope, "maximiser", at_times)
     lower, upper = polytope.by_programmes(np.full(9, np.nan), np.full(9, np.nan))
     assert polytope.unsolved == sum(asked) > 1
     assert (lower <= centre).all()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Line
+from ibukit.domain.alphabet import Line, require_bounded
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
     check_sigma,
@@ -78,7 +78,7 @@ class LinearGaussian(GaussianPoints):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet), sigma=check_sigma(self.sigma))
-        len(self.alphabet)  # raises TooLarge for an unbounded line
+        require_bounded(self.alphabet)
 
     @property
     @override

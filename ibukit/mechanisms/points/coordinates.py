@@ -9,6 +9,7 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain import geography
+from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.points.real_numbers import real_numbers
@@ -22,7 +23,7 @@ def bounded_grid(alphabet: Any) -> Grid:
         raise TypeError(
             f"alphabet must be a Grid, because the noise moves in the plane; got {alphabet!r}"
         )
-    len(alphabet)  # raises TooLarge for an unbounded grid
+    require_bounded(alphabet)
     return alphabet
 
 

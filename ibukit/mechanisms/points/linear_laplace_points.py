@@ -14,7 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels.points import LaplaceChannel
-from ibukit.domain.alphabet import Line
+from ibukit.domain.alphabet import Line, require_bounded
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
@@ -76,7 +76,7 @@ class LinearLaplacePoints(PointReports):
         self._keep(
             alphabet=as_line(self.alphabet), epsilon=arguments.positive("epsilon", self.epsilon)
         )
-        len(self.alphabet)  # raises TooLarge for an unbounded line
+        require_bounded(self.alphabet)
 
     @property
     @override

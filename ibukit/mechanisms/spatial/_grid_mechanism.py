@@ -15,6 +15,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
 from ibukit.channels.plane import MAX_MATRIX_ENTRIES, PlaneChannel, is_fourier_faster, remapped
+from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
@@ -131,7 +132,7 @@ def check_grid_epsilon(
             f"{alphabet!r}"
         )
     if bounded:
-        len(alphabet)  # raises TooLarge for an unbounded grid
+        require_bounded(alphabet)
     # `reach` refuses an epsilon so small that the noise spreads over too many cells.
     offset_masses.reach(alphabet, arguments.positive("epsilon", epsilon))
     return check_epsilon(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)
