@@ -41,7 +41,7 @@ def smooth(
 ) -> Estimate:
     r"""The maximum penalised likelihood estimate, a smooth distribution.
 
-    Maximise L(:math:`\theta`) - penalty :math:`R(\theta)` over the simplex.
+    Maximise :math:`L(\theta) - \lambda R(\theta)` over the simplex, with the penalty :math:`\lambda`.
 
     .. math:: R(\theta)=\sum_{x\sim y}\frac{(\sqrt{\theta_x}-\sqrt{\theta_y})^2}{d(x,y)^2}
 
