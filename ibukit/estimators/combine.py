@@ -120,8 +120,8 @@ def combine_results(
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
     projected = arguments.flag("project", project)
     parts = check_tally(tally).parts
-    # Weights of the groups: shares of the users, divided by n times the variance of raw INV if these
-    # are to count.
+    # Weights of the groups: shares of the users, divided by n times the variance of raw INV if
+    # these are to count.
     shares = np.array([part.counts.sum() / tally.n for part in parts])
     if weights == "variance":
         shares = shares / np.array([_squared_error_of_inv(part) for part in parts])

@@ -41,7 +41,7 @@ def smooth(
 ) -> Estimate:
     r"""The maximum penalised likelihood estimate, a smooth distribution.
 
-    Maximise :math:`L(\theta) - \lambda R(\theta)` over the simplex, with the penalty :math:`\lambda`.
+    Maximise :math:`L(\theta) - \lambda R(\theta)` over the simplex, :math:`\lambda` the penalty.
 
     .. math:: R(\theta)=\sum_{x\sim y}\frac{(\sqrt{\theta_x}-\sqrt{\theta_y})^2}{d(x,y)^2}
 
