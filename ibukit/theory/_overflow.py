@@ -1,4 +1,4 @@
-"""Closed forms are refused by name where doubles do not hold them."""
+"""Turn overflow in closed forms into ValueErrors that name the arguments."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit.errors import TooLarge
 
-# beyond it k and k + 1 are the same double
+# Beyond this k and k + 1 are the same double.
 MAX_K = 2**53
 
 
 @contextmanager
-def within_doubles(**given: Any) -> Iterator[None]:
-    """Say which arguments lead to numbers that no double holds, in place of an overflow or a division by 0."""
+def refuse_overflow(**given: Any) -> Iterator[None]:
+    """Raise ValueError with the names and values of arguments that lead to an overflow or 1 / 0."""
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             yield
@@ -29,7 +29,7 @@ def within_doubles(**given: Any) -> Iterator[None]:
 
 
 def number_of_secrets(k: Any, least: int, most: int = MAX_K) -> int:
-    """A whole number of secrets that is not beyond what is computed with."""
+    """Check a number of secrets: whole, at least `least` and at most `most`."""
     secrets = arguments.whole("k", k, least)
     if secrets > most:
         raise TooLarge(f"k must be at most {most}, got {arguments.readable(secrets)}")

@@ -1,4 +1,4 @@
-"""The earth mover's distance that the error of the maximum likelihood estimate tends to, on a line."""
+"""Asymptotic earth mover's distance of the maximum likelihood estimate on a line."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     k-RR keeps epsilon-d-privacy on a line too, and at a small epsilon it beats geometric noise:
 
     >>> import ibukit as ik
-    >>> theta = ik.uniform(3)
-    >>> [round(asymptotic_emd(m(3, 0.1), theta), 1) for m in (ik.TruncatedGeometric, ik.RandomizedResponse)]
+    >>> theta, kinds = ik.uniform(3), (ik.TruncatedGeometric, ik.RandomizedResponse)
+    >>> [round(asymptotic_emd(kind(3, 0.1), theta), 1) for kind in kinds]
     [36.4, 22.2]
     """
     mechanism = as_mechanism(mechanism)
@@ -87,9 +87,11 @@ def cumulative_sums(alphabet: Alphabet) -> Floats:
     place = distances[distances[0].argmax()]
     if not np.allclose(np.abs(place[:, None] - place), distances, rtol=1e-9, atol=0):
         raise ValueError(
-            f"alphabet must lie on a line: elsewhere the limit of the earth mover's distance has no closed form, got "
-            f"{alphabet!r}; the squared error has one on any alphabet"
+            "alphabet must lie on a line: elsewhere the limit of the earth mover's distance has no "
+            f"closed form, got {alphabet!r}; the squared error has one on any alphabet"
         )
+    # On a line the distance is the sum over gaps of |F(x) - G(x)| times the gap, and the mean of
+    # |N(0, s^2)| is sqrt(2 / pi) s.
     order = np.sort(place)
     gaps = np.sqrt(2 / np.pi) * np.diff(order)
-    return np.asarray(gaps[:, None] * (place <= order[:-1, None]))
+    return gaps[:, None] * (place <= order[:-1, None])

@@ -1,4 +1,4 @@
-"""The squared error that the maximum likelihood estimate tends to: the trace of the inverse Fisher information."""
+"""Asymptotic squared error of the maximum likelihood estimate: trace of the inverse information."""
 
 from __future__ import annotations
 
@@ -101,9 +101,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         return 0.0
     mechanism = mechanism.as_finite()
     uniform = bool((p == p[0]).all())
-    if (
-        type(mechanism) is SubsetSelection and uniform
-    ):  # exactly: a class that inherits may have another law
+    # By the exact type: a class that inherits from it may have another law.
+    if type(mechanism) is SubsetSelection and uniform:
         return inversion_error(mechanism).at(p)
     with one_thread():
         if is_unary(mechanism) and uniform:
@@ -112,45 +111,55 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
             return float(np.trace(BitInformation(mechanism).covariance(p)))
         if mechanism.m == mechanism.k:
             return inversion_error(mechanism).at(p)
-        return _listed(mechanism, p)
+        return _from_matrix(mechanism, p)
 
 
 def positive_distribution(name: str, values: ArrayLike, k: int) -> Floats:
-    """A distribution without zeros."""
+    """Check a distribution without zeros."""
     why = "and at the boundary the error has another limit; leave out secrets that nobody has"
     return arguments.positive_distribution(name, values, k, why)
 
 
-def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
+def _from_matrix(mechanism: FiniteMechanism, theta: Floats) -> float:
     _, values = principal_axes(mechanism, theta)
     return float((1 / values**2).sum())
 
 
 def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, Floats]:
-    """U, shape (k - 1, k - 1), and s with Z^T J Z = U diag(s^2) U^T, so that C = (Z U) diag(1 / s^2) (Z U)^T."""
-    # from the singular values of Z^T M diag(theta M)^-1/2: forming J would square their range
+    """Axes U, (k - 1, k - 1), and values s with Z^T J Z = U diag(s^2) U^T.
+
+    Hence C = (Z U) diag(1 / s^2) (Z U)^T.
+    """
+    # They are singular vectors and values of Z^T M diag(theta M)^-1/2: forming J would square the
+    # range of the values.
     refuse_if_too_large_to_decompose(mechanism.k)
     matrix = mechanism.matrix()
     possible = matrix[:, matrix.any(axis=0)]
     columns = possible / np.sqrt(theta @ possible)
     axes, values, _ = np.linalg.svd(contrasts(mechanism.k).T @ columns, full_matrices=False)
-    # the contrasts may be small, but their rounding is that of the columns
+    # The contrasts may be small, but their rounding is that of the columns.
     floor = np.linalg.norm(columns) * max(columns.shape) * np.finfo(float).eps
     if len(values) < mechanism.k - 1 or values[-1] <= floor:
         raise NotInvertible(
-            f"the reports of {mechanism} do not identify theta: different distributions give the same reports, so some "
-            "differences are never learned, see theory.identifiable"
+            f"the reports of {mechanism} do not identify theta: different distributions give the "
+            "same reports, so some differences are never learned, see theory.identifiable"
         )
     return axes, values
 
 
 def _unary_uniform(encoding: IndependentBits) -> float:
-    """J has one eigenvalue c^2 / 2 E[(b_x - b_y)^2 / s], where only rows with b_x != b_y count, by their other ones."""
-    from scipy.stats import binom  # slow to load, and seldom needed
+    """Value for a unary encoding at uniform theta, where J has a single eigenvalue.
+
+    It is c^2 / 2 E[(b_x - b_y)^2 / s]: only rows with b_x != b_y count, by the number of their
+    other ones.
+    """
+    # Imported late: it is slow to load and seldom needed.
+    from scipy.stats import binom
 
     k, q = encoding.k, encoding.p_zero
     c = encoding.contrast / (q * (1 - q))
     ones = np.arange(k - 1)
-    s = encoding.p_hidden / (1 - q) + c * (ones + 1) / k  # 1 + c ((ones + 1) / k - q)
+    # The sum s = 1 + c ((ones + 1) / k - q) without cancellation.
+    s = encoding.p_hidden / (1 - q) + c * (ones + 1) / k
     information = c * encoding.contrast * (binom.pmf(ones, k - 2, q) / s).sum()
     return float((k - 1) / information)

@@ -1,4 +1,4 @@
-"""What the best estimates reach with many users under a Dirichlet prior, and the paper's bounds on it."""
+"""Limits of the Bayes errors for many users under a Dirichlet prior, and the paper's bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.theory.estimation_bounds import entropy_factor
 
-# numbers in the stack of information matrices and of the probabilities they are made of
+# Entries of the stack of information matrices and of the probabilities that are held at a time.
 DRAWN_ENTRIES_AT_ONCE = 2**22
 
 
@@ -70,7 +70,8 @@ class BayesLimits:
         Examples
         --------
         >>> import ibukit as ik
-        >>> max(ik.theory.bayes_limits(ik.RandomizedResponse(2, epsilon=1.0), alpha=0.5).standard_errors()) < 1e-9
+        >>> limits = ik.theory.bayes_limits(ik.RandomizedResponse(2, epsilon=1.0), alpha=0.5)
+        >>> max(limits.standard_errors()) < 1e-9
         True
         """
         return self._errors
@@ -181,8 +182,8 @@ def bayes_limits(
     mechanism = mechanism.as_finite()
     if not identifiable(mechanism):
         raise NotInvertible(
-            f"the reports of {mechanism} do not identify the distribution, so no estimate's error vanishes; see "
-            "theory.identifiable"
+            f"the reports of {mechanism} do not identify the distribution, so no estimate's error "
+            "vanishes; see theory.identifiable"
         )
     matrix = mechanism.matrix()[:, mechanism.matrix().any(axis=0)]
     missed = ""
@@ -197,26 +198,27 @@ def bayes_limits(
     limits = BayesLimits(k, k1, k2, distribution, frequencies, (first, second, third, fourth))
     if arguments.flag("strict", strict) and missed:
         raise ConvergenceError(
-            f"the quadrature ended before its goal, with errors up to {errors.max():.3g}: {missed}; strict=False "
-            "returns the limits with these errors",
+            f"the quadrature ended before its goal, with errors up to {errors.max():.3g}: "
+            f"{missed}; strict=False returns the limits with these errors",
             limits,
         )
     return limits
 
 
 def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
-    """Means, their errors, and what the rule complains of.
+    """Means by quadrature for two secrets, their errors, and the rule's warnings.
 
-    Integrals against p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are the rule's
-    own weight.
+    The integrals have the weight p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are
+    part of the rule.
     """
-    from scipy.integrate import quad  # slow to load, and seldom needed
+    # Imported late: it is slow to load and seldom needed.
+    from scipy.integrate import quad
 
     scale = np.exp(-betaln(*prior))
 
     def mean(which: int) -> tuple[float, float, str]:
-        value, error, _, *said = quad(
-            lambda p: float(_at(matrix, np.array([[p, 1 - p]]))[which, 0]),
+        value, error, _, *warning = quad(
+            lambda p: float(_integrands(matrix, np.array([[p, 1 - p]]))[which, 0]),
             0,
             1,
             weight="alg",
@@ -226,27 +228,30 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
             limit=200,
             full_output=True,
         )
-        return scale * value, scale * error, " ".join(str(said[0]).split()) if said else ""
+        return scale * value, scale * error, " ".join(str(warning[0]).split()) if warning else ""
 
-    means, errors, said = zip(*(mean(which) for which in range(4)), strict=True)
-    return np.array(means), np.array(errors), next(filter(None, said), "")
+    means, errors, warning = zip(*(mean(which) for which in range(4)), strict=True)
+    return np.array(means), np.array(errors), next(filter(None, warning), "")
 
 
 def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -> Floats:
     step = max(1, DRAWN_ENTRIES_AT_ONCE // matrix.size)
     sizes = [min(step, draws - start) for start in range(0, draws, step)]
-    return np.concatenate([_at(matrix, rng.dirichlet(prior, size)) for size in sizes], axis=1)
+    return np.concatenate(
+        [_integrands(matrix, rng.dirichlet(prior, size)) for size in sizes], axis=1
+    )
 
 
-def _at(matrix: Floats, points: Floats) -> Floats:
-    """-1/2 log det J, 1/2 log det C_F, tr C_P, tr C_F at each point, shape (4, points).
+def _integrands(matrix: Floats, points: Floats) -> Floats:
+    """Integrands -1/2 log det J, 1/2 log det C_F, tr C_P, tr C_F at each point, (4, points).
 
-    C_F = J^-1 - S would be lost to rounding where reports hide little. It is J^-1 U with U = I - J
-    S, which is B^T V B with V_xy = -p_y sum_z M_xz M_yz / P_z for x != y, and rows that sum to 0:
+    If reports hide little, C_F = J^-1 - S would be lost to rounding. It equals J^-1 U with U = I -
+    J S, which is B^T V B with V_xy = -p_y sum_z M_xz M_yz / P_z for x != y, and rows that sum to 0:
     sums of terms of one sign.
     """
     k = len(matrix)
-    basis = contrasts(k)  # k - 1 coordinates have the determinant k times as large
+    # In k - 1 coordinates a determinant is k times as large as in this orthonormal basis.
+    basis = contrasts(k)
     along_it = basis.T @ matrix
     information = (along_it / (points @ matrix)[:, None, :]) @ along_it.T
     covariance = np.linalg.inv(information)

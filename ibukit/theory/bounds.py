@@ -1,4 +1,4 @@
-"""How far matrix inversion is from the truth, exactly and as the papers bound it."""
+"""Squared error of matrix inversion: exact values, and the papers' bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibukit.mechanisms import average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_mechanism
 from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
-from ibukit.theory._overflow import number_of_secrets, within_doubles
+from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
 
 def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
@@ -61,8 +61,8 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 
     Examples
     --------
-    The ages of 48,842 people through geometric noise: the squared error that INV is to expect, where no two
-    distributions have a squared distance above 2.
+    The ages of 48,842 people through geometric noise: the squared error that INV is to expect,
+    where no two distributions have a squared distance above 2.
 
     >>> import ibukit as ik
     >>> ages = ik.datasets.load_adult_ages()
@@ -101,7 +101,8 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
     Examples
     --------
     >>> import ibukit as ik
-    >>> [round(end, 2) for end in ik.theory.inv_squared_error_range(ik.RandomizedResponse(100, epsilon=2.0))]
+    >>> mechanism = ik.RandomizedResponse(100, epsilon=2.0)
+    >>> [round(end, 2) for end in ik.theory.inv_squared_error_range(mechanism)]
     [273.52, 274.51]
     """
     error = inversion_error(mechanism)
@@ -163,7 +164,8 @@ def compound_squared_error(
     Examples
     --------
     >>> import ibukit as ik
-    >>> careful, careless = ik.RandomizedResponse(3, epsilon=0.5), ik.RandomizedResponse(3, epsilon=3.0)
+    >>> careful = ik.RandomizedResponse(3, epsilon=0.5)
+    >>> careless = ik.RandomizedResponse(3, epsilon=3.0)
     >>> theta = [0.7, 0.2, 0.1]
     >>> round(compound_squared_error([careful, careless], theta), 4)
     2.1599
@@ -177,15 +179,15 @@ def compound_squared_error(
         if weights is None
         else arguments.distribution("weights", weights)
     )
-    shifts = (_expected(mechanism, average, p) - p for mechanism in mechanisms)
+    shifts = (_expected_inverse(mechanism, average, p) - p for mechanism in mechanisms)
     deficit = sum(
         float(share * (shift @ shift)) for share, shift in zip(shares, shifts, strict=True)
     )
     return inversion_error(average).at(p) - deficit
 
 
-def _expected(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> Floats:
-    """Theta A B: what the inverse of the average makes of the reports of one of the mechanisms."""
+def _expected_inverse(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> Floats:
+    """Expected estimate theta A B: the average's inverse applied to one mechanism's reports."""
     if is_bits(average) and is_bits(mechanism):
         return np.asarray(
             (mechanism.p_zero - average.p_zero + mechanism.contrast * theta) / average.contrast
@@ -225,7 +227,7 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
     277.28
     """
     secrets, eps = number_of_secrets(k, 2), arguments.positive("epsilon", epsilon)
-    with within_doubles(k=secrets, epsilon=eps):
+    with refuse_overflow(k=secrets, epsilon=eps):
         return float(inverse_contrast(secrets, eps) ** 2)
 
 
@@ -263,6 +265,6 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
     """
     arguments.whole("k", k, 3)
     eps = arguments.positive("epsilon", epsilon)
-    with within_doubles(epsilon=eps):
+    with refuse_overflow(epsilon=eps):
         b = -1 / np.expm1(-eps)
         return float(b**3 - 2 * np.exp(-eps) * b**2 - 2)

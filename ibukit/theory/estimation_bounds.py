@@ -1,4 +1,4 @@
-"""How good any estimate can be: lower bounds on the mean squared error from entropies and from epsilon alone."""
+"""Lower bounds on the mean squared error of any estimate, from entropies and from epsilon."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
-from ibukit.theory._overflow import number_of_secrets, within_doubles
+from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
 
 def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> float:
     r"""Lower bound on the mean squared error of any estimate.
 
-    It comes from how uncertain the reports leave the reader. For the distribution, with h the differential entropy h(P
-    | reports) of any k - 1 of its k probabilities:
+    It comes from how uncertain the reports leave the reader. For the distribution, with h the
+    differential entropy h(P | reports) of any k - 1 of its k probabilities:
 
     .. math::
 
@@ -77,7 +77,8 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
 
     Examples
     --------
-    A posterior that is Gaussian with the same variance in all directions attains it; here 0.01 in each of two:
+    A posterior that is Gaussian with the same variance in all directions attains it; here 0.01 in
+    each of two:
 
     >>> import numpy as np
     >>> entropy = np.log(2 * np.pi * np.e * 0.01) - np.log(3) / 2  # of two of the three coordinates
@@ -85,7 +86,7 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     0.02
     """
     secrets = number_of_secrets(k, 2)
-    with within_doubles(entropy=entropy):
+    with refuse_overflow(entropy=entropy):
         return _entropy_bound(_nats(entropy), secrets, n)
 
 
@@ -105,19 +106,22 @@ def _entropy_bound(entropy: float, secrets: int, n: int | None) -> float:
     if n is None:
         return sharp
     users = arguments.whole("n", n, 1)
+    # Uniform noise on a cell around each vector of whole numbers T = n F turns entropy into
+    # differential entropy, and the variance of the noise is subtracted. The cell is the unit cube
+    # in k - 1 coordinates, or the Voronoi cell of the lattice of vectors with sum 0.
     cube = secrets * uncertain - secrets / 12
     cell = sharp - (secrets - 1) * (secrets + 2) / (12 * secrets)
     return max(cube, cell, 0.0) / users**2
 
 
 def entropy_factor(k: int) -> float:
-    """(k-1) k^(1/(k-1)), which the paper bounds by k: k at 2, and larger from 3 on."""
+    """Factor (k-1) k^(1/(k-1)): k at 2 and larger from 3 on; the paper has k instead."""
     return float((k - 1) * k ** (1 / (k - 1)))
 
 
 @dataclass(frozen=True)
 class LdpBounds:
-    r"""What epsilon alone says, in the form of the paper's theorems. See `ldp_bounds`.
+    r"""Bounds from epsilon alone, in the form of the paper's theorems. See `ldp_bounds`.
 
     Attributes
     ----------
@@ -143,7 +147,7 @@ class LdpBounds:
 
 
 def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
-    r"""What every epsilon-private mechanism leaves, whatever the prior.
+    r"""Lower bounds for every epsilon-private mechanism and any prior.
 
     The bounds are as the paper's theorems put it.
 
@@ -198,10 +202,11 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     (904.1, 3245.4)
     """
     secrets, eps = number_of_secrets(k, 2), arguments.positive("epsilon", epsilon)
-    log_gain = eps + float(np.log(-np.expm1(-eps)))  # log(e^eps - 1) without overflow
+    # log(e^eps - 1) without overflow
+    log_gain = eps + float(np.log(-np.expm1(-eps)))
     k1 = -(secrets - 1) * log_gain
     k2 = k1 - secrets * eps / 2
-    with within_doubles(k=secrets, epsilon=eps):
+    with refuse_overflow(k=secrets, epsilon=eps):
         by_k1, by_k2 = (secrets * float(np.exp(2 * bound / (secrets - 1))) for bound in (k1, k2))
     return LdpBounds(k1, k2, by_k1, by_k2)
 
@@ -294,7 +299,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     3237.3
     """
     secrets, eps = number_of_secrets(k, 2), arguments.positive("epsilon", epsilon)
-    with within_doubles(k=secrets, epsilon=eps):
+    with refuse_overflow(k=secrets, epsilon=eps):
         anywhere = float((secrets - 1) ** 2 / secrets / np.expm1(eps / 2) ** 2)
     if theta is None:
         return anywhere
@@ -379,6 +384,6 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
     users, eps = arguments.whole("n", n, 1), arguments.positive("epsilon", epsilon)
     prior = arguments.dirichlet_alpha(alpha, 2)
     product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
-    with within_doubles(epsilon=eps):
+    with refuse_overflow(epsilon=eps):
         noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)
     return BinaryResponseMse(2 / users * (noise + product), 2 / users * noise)

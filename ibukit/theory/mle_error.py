@@ -1,4 +1,4 @@
-"""How far the maximum likelihood estimate can be from the truth on average, for every number of users."""
+"""Upper bound on the mean error of the maximum likelihood estimate, for every number of users."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from ibukit.mechanisms.categorical.independent_bits import IndependentBits, is_b
 from ibukit.mechanisms.inversion_error import inverse_contrast
 from ibukit.mechanisms.matrix import as_mechanism
 
-# weights of the reports: so many times each is multiplied by the length of its row
-STEPS = 50
-# no report's weight falls below this share of its probability, so that no row is divided by 0
+# Number of times that each report's weight is multiplied by the length of its row.
+WEIGHT_UPDATES = 50
+# Least weight of a report, as a share of its probability, so that no row is divided by 0.
 MIN_SHARE = 1e-6
+# Rows whose distances to all others are held in memory at a time.
 ROWS_AT_ONCE = 1024
 
 
@@ -72,8 +73,8 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 
     Notes
     -----
-    Source: ours. That identification makes the estimate consistent is classical for finitely many reports [rao]_
-    [birch]_.
+    Source: ours. That identification makes the estimate consistent is classical for finitely many
+    reports [rao]_ [birch]_.
 
     Proof: with p = :math:`\theta M`, q the shares of the reports and :math:`\hat p` = MLE M,
 
@@ -117,7 +118,7 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 
 
 def _constant(mechanism: Mechanism) -> float:
-    """The bound times the root of n."""
+    """Bound on the error times sqrt(n)."""
     if mechanism.k == 1:
         return 0.0
     mechanism = mechanism.as_finite()
@@ -128,10 +129,9 @@ def _constant(mechanism: Mechanism) -> float:
     if is_bits(mechanism):
         if mechanism.m >= 2**1023:
             return np.inf
-        diameter, m = _of_bits(mechanism), float(mechanism.m)
-    elif (
-        type(mechanism) is RandomizedResponse
-    ):  # exactly: a class that inherits may have another law
+        diameter, m = _bits_diameter(mechanism), float(mechanism.m)
+    # By the exact type: a class that inherits from it may have another law.
+    elif type(mechanism) is RandomizedResponse:
         diameter, m = (
             np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon),
             float(mechanism.k),
@@ -148,16 +148,21 @@ def _constant(mechanism: Mechanism) -> float:
 
 
 def right_inverses(matrix: Floats) -> Iterator[Floats]:
-    """Rows R_z, in an orthonormal basis of the vectors that sum to 0, with w M R = w for these; no column is empty."""
+    """Generate right inverses R with w M R = w for all w with sum 0, in an orthonormal basis.
+
+    No column of the matrix may be empty.
+    """
+    # Any orthonormal basis gives the same lengths; Helmert's is a closed form.
     tangent = helmert(len(matrix)) @ matrix
     uniform_law = matrix.sum(axis=0) / len(matrix)
     rows = _least_squares(tangent, uniform_law)
     yield rows
     yield _least_squares(tangent, np.ones_like(uniform_law))
-    if matrix.shape[1] == len(matrix):  # up to the centre there is no other
+    # With as many reports as secrets R is unique up to its centre.
+    if matrix.shape[1] == len(matrix):
         return
     weights, shortest, shortest_rows = uniform_law, np.inf, rows
-    for _ in range(STEPS):
+    for _ in range(WEIGHT_UPDATES):
         lengths = np.sqrt((rows**2).sum(axis=1))
         if lengths.max() < shortest:
             shortest, shortest_rows = lengths.max(), rows
@@ -168,13 +173,14 @@ def right_inverses(matrix: Floats) -> Iterator[Floats]:
 
 
 def _least_squares(tangent: Floats, weights: Floats) -> Floats:
-    """The R with tangent R = I that has the least sum_z weights_z ||R_z||^2."""
+    """Right inverse R, tangent R = I, with the least sum_z weights_z ||R_z||^2."""
     root = np.sqrt(weights)
     q, t = np.linalg.qr((tangent / root).T)
-    return np.asarray(solve_triangular(t, q.T).T / root[:, None])
+    return solve_triangular(t, q.T).T / root[:, None]
 
 
 def _diameter(rows: Floats) -> float:
+    """Largest distance between two rows, by ||a||^2 + ||b||^2 - 2 a . b in blocks."""
     squares, largest = (rows**2).sum(axis=1), 0.0
     for i in range(0, len(rows), ROWS_AT_ONCE):
         block = slice(i, i + ROWS_AT_ONCE)
@@ -183,26 +189,29 @@ def _diameter(rows: Floats) -> float:
     return float(np.sqrt(largest))
 
 
-def _of_bits(mechanism: IndependentBits | SubsetSelection) -> float:
-    """The diameter where row z is a multiple of M_z / sum_x M_xz: e^epsilon : 1 on the bits that are set and not."""
+def _bits_diameter(mechanism: IndependentBits | SubsetSelection) -> float:
+    """Diameter of the rows for bits, where row z is a multiple of M_z / sum_x M_xz.
+
+    Its entries are in the proportion e^epsilon : 1 on the bits that are set and those that are not.
+    """
     k, odds = mechanism.k, np.exp(-mechanism.epsilon)
     if isinstance(mechanism, SubsetSelection):
         ones, chance = np.array([mechanism.size]), np.ones(1)
-    else:  # the secret's own bit, and those of the others
-        from scipy.stats import binom  # slow to load, and seldom needed
+    else:
+        # Imported late: it is slow to load and seldom needed.
+        from scipy.stats import binom
 
+        # The number of ones: the secret's own bit, and those of the others.
         ones, other = np.arange(1, k), binom(k - 1, mechanism.p_zero)
         chance = mechanism.p_one * other.pmf(ones - 1) + (1 - mechanism.p_one) * other.pmf(ones)
-    step = (
-        -k * np.expm1(-mechanism.epsilon) / ((k - ones) * odds + ones)
-    )  # from a bit not set to one that is
+    # Difference of a row's entries between a bit that is set and one that is not.
+    step = -k * np.expm1(-mechanism.epsilon) / ((k - ones) * odds + ones)
     squares = step**2 * ones * (k - ones) / k
     scale = chance @ squares / (k - 1)
-    shared = (
-        np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k
-    )  # as few bits as they can share
+    # Two reports are farthest apart if they share as few ones as possible.
+    shared = np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k
     apart = squares[:, None] + squares - 2 * np.outer(step, step) * shared
-    # rows without any bit set, or with all, are in the centre
+    # Rows without any bit set, or with all, lie in the centre.
     weighted = np.sqrt(max(apart.max(), squares.max())) / scale
     if isinstance(mechanism, SubsetSelection):
         return float(weighted)

@@ -1,4 +1,4 @@
-"""RAPPOR before any data: how likely the reports of n users are to make the likelihood strictly concave."""
+"""Probability that the reports of n users of RAPPOR make the likelihood strictly concave."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.theory._overflow import number_of_secrets
 
-# From the last factor backwards the subtracted terms halve, so that beyond these many the rest is
-# below rounding.
-FACTORS_THAT_COUNT = 64
-# Up to so many secrets sets of every size are counted; beyond, all 2^(k-1) as if they had MAX_SET
-# secrets, except the smaller ones, which are a share of e^-500 of them: a sum over a larger set is
-# nearer to a fair coin still.
-MAX_SIZES, MAX_SET = 4000, 1000
+# Factors of the product that are computed: from the last one backwards the subtracted terms halve,
+# so the rest is below rounding.
+MAX_FACTORS = 64
+# Up to the first number of secrets sets of every size are counted. Beyond it all 2^(k-1) sets count
+# as if they had MAX_SET_SIZE secrets, except for the smaller ones, which are a share of e^-500 of
+# them: a sum over a larger set is even nearer to a fair coin.
+MAX_K_ALL_SIZES, MAX_SET_SIZE = 4000, 1000
 
 By = Literal["sets", "product"]
 
@@ -73,9 +73,10 @@ def rappor_concavity_bound(
 
     Notes
     -----
-    The product is the paper's: the probability that k rows of n bits are linearly independent over the field with two
-    elements, bounded from below by letting each row avoid the span of those before it; independent over that field,
-    they are independent over the reals, and then no two distributions give all the reports seen the same probabilities.
+    The product is the paper's: the probability that k rows of n bits are linearly independent over
+    the field with two elements, bounded from below by letting each row avoid the span of those
+    before it; independent over that field, they are independent over the reals, and then no two
+    distributions give all the reports seen the same probabilities.
 
     The sum is ours. Proof: if L is not strictly concave, some :math:`w \ne 0` of whole numbers, not
     all even, sums to 0 over the secrets and over the bits of every report. The secrets at which w
@@ -109,31 +110,35 @@ def rappor_concavity_bound(
 
 
 def _by_product(users: Ints, k: int, epsilon: float) -> Floats:
-    # log of the subtracted terms p^n 2^(j-1), the largest (j = k) first: no power overflows
-    halvings = np.arange(1, min(k, FACTORS_THAT_COUNT) + 1)
+    # Logarithms of the subtracted terms p^n 2^(j-1), the largest (j = k) first: no power overflows.
+    halvings = np.arange(1, min(k, MAX_FACTORS) + 1)
     log_terms = (k - halvings) * np.log(2) - users[..., None] * np.log1p(np.exp(-epsilon / 2))
-    with np.errstate(divide="ignore"):  # log 0 where a factor is 0, which makes the product 0
-        return np.asarray(np.exp(np.log1p(-np.exp(np.minimum(log_terms, 0.0))).sum(axis=-1)))
+    # A factor of 0 has the logarithm -inf, which makes the product 0.
+    with np.errstate(divide="ignore"):
+        return np.exp(np.log1p(-np.exp(np.minimum(log_terms, 0.0))).sum(axis=-1))
 
 
 def _by_sets(users: Ints, k: int, epsilon: float) -> Floats:
-    if k == 1:  # there is one distribution, and nothing to be flat along
+    # With one secret there is only one distribution.
+    if k == 1:
         return np.ones(users.shape)
-    sizes = np.arange(1, (k if k <= MAX_SIZES else MAX_SET) + 1)
-    # log C(k, s) of the even s, as a sum of logarithms: no difference of large ones
+    sizes = np.arange(1, (k if k <= MAX_K_ALL_SIZES else MAX_SET_SIZE) + 1)
+    # log C(k, s) for even s as a sum of logarithms: no difference of large ones.
     log_sets = np.cumsum(np.log((k - sizes + 1) / sizes))[1::2]
     sizes = sizes[1::2]
-    if k > MAX_SIZES:
+    if k > MAX_K_ALL_SIZES:
         log_sets[-1] = (k - 1) * np.log(2)
     log_c = _log_tanh(epsilon / 4)
-    log_even = np.log1p(np.expm1(sizes * log_c) / 2)  # log((1 + c^s) / 2), also where c is almost 1
+    # log((1 + c^s) / 2), relatively exact for c near 1, too.
+    log_even = np.log1p(np.expm1(sizes * log_c) / 2)
     log_sum = logsumexp(log_sets + users[..., None] * log_even, axis=-1)
-    return np.asarray(0.0 - np.expm1(np.minimum(log_sum, 0.0)))
+    return 0.0 - np.expm1(np.minimum(log_sum, 0.0))
 
 
 def _log_tanh(x: float) -> float:
+    # tanh x is x for small x, and 1 - 2 e^(-2x) / (1 + e^(-2x)) keeps the digits near 1.
     if x < 1e-9:
-        return math.log(max(x, math.ulp(0.0)))  # tanh x is x
+        return math.log(max(x, math.ulp(0.0)))
     return (
         math.log(math.tanh(x))
         if x < 1

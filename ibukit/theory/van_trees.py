@@ -1,4 +1,4 @@
-"""How good any estimate can be for a given number of users: the inequality of van Trees for Dirichlet priors."""
+"""Van Trees' inequality for Dirichlet priors: a lower bound on any estimate's error."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scipy.special import expit
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.theory._overflow import number_of_secrets, within_doubles
+from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
-# of the rule for the mean over U
-POINTS = 200
+# Points of the quadrature for the mean over U.
+QUADRATURE_POINTS = 200
 
-# some vectors of so many doubles are a gigabyte
-MAX_IN_A_PRIOR = 2**25
+# A few vectors of this length take a gigabyte.
+MAX_PRIOR_LENGTH = 2**25
 
 
 def van_trees_bound(
@@ -128,24 +128,24 @@ def van_trees_bound(
     >>> round(bound, 6), round(constant, 6)
     (0.001918, 0.001947)
     """
-    users, secrets = arguments.whole("n", n, 1), number_of_secrets(k, 2, MAX_IN_A_PRIOR)
+    users, secrets = arguments.whole("n", n, 1), number_of_secrets(k, 2, MAX_PRIOR_LENGTH)
     eps, prior = arguments.positive("epsilon", epsilon), arguments.dirichlet_alpha(alpha, secrets)
     if not arguments.is_one_of(of, ("distribution", "frequencies")):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())
     spread = float((prior * (total - prior)).sum() / (total * (total + 1)))  # t
-    with within_doubles(epsilon=eps):
-        bound = spread**2 / (users * _information(prior, eps) + total * spread)
+    with refuse_overflow(epsilon=eps):
+        bound = spread**2 / (users * _max_information(prior, eps) + total * spread)
         if (prior > 2).all():
-            information = users * secrets * np.expm1(eps / 2) ** 2 + _of_the_prior(prior)
+            information = users * secrets * np.expm1(eps / 2) ** 2 + _prior_information(prior)
             bound = max(bound, float((secrets - 1) ** 2 / information))
     if of == "distribution":
         return bound
     return max(0.0, ((total + users) / users) ** 2 * (bound - spread / (total + users)))
 
 
-def _information(prior: Floats, epsilon: float) -> float:
-    """V, an upper bound on E tr(S J S) over all mechanisms of this level."""
+def _max_information(prior: Floats, epsilon: float) -> float:
+    """Value v, an upper bound on E tr(S J S) over all mechanisms of this epsilon."""
     total = float(prior.sum())
     crude = np.sinh(epsilon / 2) ** 2 * np.sqrt((prior * (prior + 1)).sum() / (total * (total + 1)))
     if (prior != prior[0]).any():
@@ -153,29 +153,27 @@ def _information(prior: Floats, epsilon: float) -> float:
     k, alpha, gain = len(prior), float(prior[0]), np.expm1(epsilon)
     inside: Floats = np.arange(1.0, k) * alpha
     outside: Floats = total - inside
-    # E[U^2 (1-U)^2] times the bracket, and then 1 / (1 + c U) under Beta(inside + 2, outside + 2)
+    # E[U^2 (1-U)^2] times the bracket, and then 1 / (1 + c U) under Beta(inside + 2, outside + 2).
     squares = (alpha + 1) * inside * outside / (total * (total + 1) * (total + 3))
-    given = _mean_of_inverse(inside + 2, outside + 2, gain)
-    return float(min(crude, (gain**2 * squares * given / (1 + gain * inside / total)).max()))
+    conditional = _mean_inverse(inside + 2, outside + 2, gain)
+    return float(min(crude, (gain**2 * squares * conditional / (1 + gain * inside / total)).max()))
 
 
-def _mean_of_inverse(a: Floats, b: Floats, gain: float) -> Floats:
-    """E[1 / (1 + gain U)] for U of Beta(a, b), a and b at least 2, by the trapezoidal rule in log(U / (1 - U)).
+def _mean_inverse(a: Floats, b: Floats, gain: float) -> Floats:
+    """Mean of 1 / (1 + gain U) for U of Beta(a, b), a and b at least 2.
 
-    To the rounding of doubles; as a hypergeometric function it is NaN in scipy for a + b in the
-    hundreds.
+    The trapezoidal rule in y = log(U / (1 - U)), where the density has tails e^(ay) and e^(-by), is
+    exact to rounding. As a hypergeometric function it is NaN in scipy for a + b in the hundreds.
     """
     width = np.sqrt(1 / a + 1 / b)
-    y = np.log(a / b) + np.linspace(
-        -40 / a - 10 * width, 40 / b + 10 * width, POINTS
-    )  # the tails are e^(ay), e^(-by)
+    y = np.log(a / b) + np.linspace(-40 / a - 10 * width, 40 / b + 10 * width, QUADRATURE_POINTS)
     log_density = -a * np.logaddexp(0, -y) - b * np.logaddexp(0, y)
     density = np.exp(log_density - log_density.max(axis=0))
-    return np.asarray((density / (1 + gain * expit(y))).sum(axis=0) / density.sum(axis=0))
+    return (density / (1 + gain * expit(y))).sum(axis=0) / density.sum(axis=0)
 
 
-def _of_the_prior(prior: Floats) -> float:
-    """I = E ||grad log f||^2 along the simplex, from E 1 / P_x^2 and E 1 / (P_x P_y)."""
+def _prior_information(prior: Floats) -> float:
+    """Prior information I = E ||grad log f||^2 on the simplex, from E 1/P_x^2 and E 1/(P_x P_y)."""
     total, k = float(prior.sum()), len(prior)
     own = float(((prior - 1) / (prior - 2)).sum())
     return (total - 1) * (total - 2) * (own - (k * (k - 1) + own) / k)
