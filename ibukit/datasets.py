@@ -69,8 +69,7 @@ class Dataset(arguments.ReadOnlyArrays):
     @cached_property
     def distribution(self) -> Floats:
         """Counts divided by their sum, shape (k,)."""
-        p: Floats = arguments.frozen(self.counts / self.n)
-        return p
+        return arguments.frozen(self.counts / self.n)
 
     def __repr__(self) -> str:
         return f"Dataset({self.name}: n={self.n} over {self.alphabet!r})"
@@ -270,8 +269,7 @@ def load_privic_island(stated: int = 0) -> Floats:
         )
         raise ValueError(f"stated must be one of {known}, got {stated!r}")
     mass = np.array([float(row[column]) for row in rows])
-    turned: Floats = arguments.frozen(mass[::-1].copy())
-    return turned
+    return arguments.frozen(mass[::-1].copy())
 
 
 def load_privic_epsilons() -> dict[str, Floats]:
@@ -394,8 +392,7 @@ def _subset(files: dict[str, str], subset: str) -> str:
 
 
 def _counts(rows: list[dict[str, str]], column: str) -> Ints:
-    counts: Ints = arguments.frozen(np.array([int(row[column]) for row in rows], dtype=np.int64))
-    return counts
+    return arguments.frozen(np.array([int(row[column]) for row in rows], dtype=np.int64))
 
 
 def _read(name: str) -> list[dict[str, str]]:

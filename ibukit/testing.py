@@ -242,8 +242,7 @@ def check_channel(channel: Channel) -> None:
 def _positive(n: int) -> Floats:
     """Return numbers between 1 and 2 without a pattern."""
     # Fractional parts of multiples of the golden ratio are evenly spread.
-    numbers: Floats = 1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1
-    return numbers
+    return 1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1
 
 
 def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:

@@ -129,8 +129,7 @@ def listed(name: str, values: Any) -> list[Any]:
     array = whole_array(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
-    labels: list[Any] = array.tolist()
-    return labels
+    return array.tolist()
 
 
 def _kind(values: Any) -> str:

@@ -26,8 +26,7 @@ def check_client(client: Any) -> Client:
         callable(getattr(client, name, None)) for name in ("submit", "map", "gather", "compute")
     ):
         raise TypeError(f"client must be a dask.distributed.Client, got {client!r}")
-    checked: Client = client
-    return checked
+    return client
 
 
 def run_on(

@@ -40,8 +40,7 @@ class WithAdversaries:
 
     def _own(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         """Return whether each report is that of the adversaries."""
-        own: NDArray[np.bool_] = (reports.reshape(len(reports), -1) == self.report).all(axis=1)
-        return own
+        return (reports.reshape(len(reports), -1) == self.report).all(axis=1)
 
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Return the columns of the matrix with k + 1 rows."""

@@ -172,8 +172,7 @@ class Alphabet(arguments.ReadOnlyArrays):
 
         If the alphabet is unbounded, secrets are labels already.
         """
-        labels: NDArray[Any] = self.values[arguments.codes("secrets", secrets, len(self))]
-        return labels
+        return self.values[arguments.codes("secrets", secrets, len(self))]
 
     def window(self, labels: NDArray[Any]) -> Alphabet:
         """The bounded alphabet on which to estimate from reports with these labels.
@@ -475,5 +474,4 @@ def _metric(distances: Any, k: int) -> Floats:
         raise ValueError(
             "distances must be finite, symmetric, zero on the diagonal and above zero elsewhere"
         )
-    frozen: Floats = arguments.frozen(d)
-    return frozen
+    return arguments.frozen(d)

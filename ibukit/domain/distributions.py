@@ -194,8 +194,7 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
             f"bits must be larger, got {bits}: each of the {len(exact)} probabilities is below "
             "half a step"
         )
-    quantized: Floats = numerators / numerators.sum()
-    return quantized
+    return numerators / numerators.sum()
 
 
 def normalize(weights: ArrayLike) -> Floats:

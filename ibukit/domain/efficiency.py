@@ -30,8 +30,7 @@ class Ranges(Protocol):
 
 def efficiency_of(mechanism: Any) -> Floats | None:
     """Return the probability that each secret is seen, or None if no report gets lost."""
-    efficiency: Floats | None = getattr(mechanism, "efficiency", None)
-    return efficiency
+    return getattr(mechanism, "efficiency", None)
 
 
 def observable_matrix(mechanism: Any) -> Floats:
@@ -50,8 +49,7 @@ def matrix_of(mechanism: Any) -> Floats:
             f"{mechanism!r}; of an array make a MatrixMechanism, of noise without an end take the "
             "truncated kind"
         )
-    matrix: Floats = mechanism.matrix()
-    return matrix
+    return mechanism.matrix()
 
 
 def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
@@ -90,8 +88,7 @@ def jacobian_of_all(theta: Floats, efficiency: Floats) -> Floats:
     # d theta_x = (d phi_x / e_x - theta_x sum_y d phi_y / e_y) / S.
     # With phi_y = theta_y e_y / sum theta e, S is the inverse of the mean efficiency theta @ e.
     inverse = 1 / efficiency
-    jacobian: Floats = (theta @ efficiency) * (np.diag(inverse) - np.outer(theta, inverse))
-    return jacobian
+    return (theta @ efficiency) * (np.diag(inverse) - np.outer(theta, inverse))
 
 
 def determined_among_all(
@@ -111,5 +108,4 @@ def determined_among_all(
 
 
 def _scaled(weights: Floats) -> Floats:
-    scaled: Floats = weights / weights.sum()
-    return scaled
+    return weights / weights.sum()

@@ -211,8 +211,7 @@ class Grid(Alphabet):
 
     def centers(self) -> Floats:
         """Northing and easting of cell centres from the corner, shape (k, 2), in `unit`."""
-        centers: Floats = (self.values + 0.5) * self.cell_shape
-        return centers
+        return (self.values + 0.5) * self.cell_shape
 
     @override
     def distances(self) -> Floats:
@@ -259,8 +258,7 @@ class Grid(Alphabet):
             degrees = "; (lat, lon) in degrees are floats" if self.bounds else ""
             size = f"{self.n_rows} x {self.n_cols} cells"
             raise AlphabetMismatch(f"{name} contains {cell}: outside {size}{start}{degrees}")
-        codes: Ints = offsets[:, 0] * self.n_cols + offsets[:, 1]
-        return codes
+        return offsets[:, 0] * self.n_cols + offsets[:, 1]
 
     @override
     def are_codes(self, labels: Any) -> bool:
@@ -328,8 +326,7 @@ class Grid(Alphabet):
             lon, outside = None, lon
         y, x = geography.positions(points) if lon is None else geography.coordinates(points, lon)
         row, col = geography.cells(y, x, self.edges(), outside)
-        codes: Ints = row * self.n_cols + col
-        return codes
+        return row * self.n_cols + col
 
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
         """One row per cell (row, col, values, its rectangle) in code order.

@@ -49,7 +49,7 @@ class BitMoments(BitInformation):
                 bits, bits.weight * bits.t**2 / 2, mean, variance_of_sum, along, weights
             )
         assert point.basis is not None
-        return np.asarray(2 * (squares - products @ point.basis @ products))
+        return 2 * (squares - products @ point.basis @ products)
 
 
 def _of_sum(bits: Tilted, weights: Floats) -> tuple[Any, Any, Any]:
@@ -67,7 +67,7 @@ def _products(bits: Tilted, rule: Any, mean: Any, weights: Floats) -> Floats:
     part = ((rule * mean)[:, None] * bits.mean).T @ bits.mean + cross + cross.T
     own = bits.square * mean[:, None] + weights * bits.third
     part[np.diag_indices(len(part))] += rule @ own
-    return np.asarray(np.real(part))
+    return np.real(part)
 
 
 def _squares(
@@ -88,4 +88,4 @@ def _squares(
     own = bits.square * (size[:, None] - weights * moved) + 2 * mean[:, None] * weights * bits.third
     own = own + weights**2 * bits.fourth - 2 * moved**2
     part[np.diag_indices(len(part))] += rule @ own
-    return np.asarray(np.real(part))
+    return np.real(part)

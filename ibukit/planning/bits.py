@@ -53,7 +53,7 @@ class BitVariances:
         if weights is None:
             return np.diag(covariance).copy()
         centred = weights - (weights @ theta)[:, None]
-        return np.asarray(((centred @ covariance) * centred).sum(axis=1))
+        return ((centred @ covariance) * centred).sum(axis=1)
 
     def worst_case(self, weights: Floats | None) -> Worst:
         """Return the largest variance over all questions and distributions."""
@@ -105,11 +105,9 @@ def grouped(mechanism: Bits, sizes: Ints) -> Floats:
             mechanism.k - ones.sum(axis=0)
         ) * np.log1p(-q)
     share, one, zero = ones / sizes[:, None], mechanism.p_one / q, mechanism.p_hidden / (1 - q)
-    matrix: Floats = np.exp(log_probability) * (share * one + (1 - share) * zero)
-    return matrix
+    return np.exp(log_probability) * (share * one + (1 - share) * zero)
 
 
 def _log_choices(n: Ints, s: Ints) -> Floats:
     """Return the logarithms of binomial coefficients n over s."""
-    logs: Floats = gammaln(n + 1) - gammaln(s + 1) - gammaln(n - s + 1)
-    return logs
+    return gammaln(n + 1) - gammaln(s + 1) - gammaln(n - s + 1)

@@ -69,8 +69,7 @@ class ResponseVariances(UniqueEstimator):
     @override
     def single_variances(self, theta: Floats) -> Floats:
         p = self.mechanism.forward(theta)
-        variances: Floats = self._scale**2 * p * (1 - p)
-        return variances
+        return self._scale**2 * p * (1 - p)
 
     @override
     def worst_single(self) -> Worst:
@@ -96,8 +95,7 @@ class LineVariances(UniqueEstimator):
 
     @override
     def estimator(self, w: Floats) -> Floats:
-        u: Floats = self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors
-        return u
+        return self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors
 
     @override
     def single_variances(self, theta: Floats) -> Floats:

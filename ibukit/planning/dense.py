@@ -139,13 +139,13 @@ class DenseVariances:
         # G = D^-1 - D^-1 M^T J^+ M D^-1 = D^-1/2 (I - q q^T) D^-1/2, q the basis.
         total = 2 * w @ w.T
         if point.basis is None:
-            return np.asarray(total)
+            return total
         root = np.sqrt(theta @ self.rows)
         for u in point.estimators.T:
             scaled = self.rows * (u / root)
             inside = scaled @ point.basis
             total += 2 * (scaled @ scaled.T - inside @ inside.T)
-        return np.asarray(total)
+        return total
 
     def variances(self, theta: Floats, given: Floats | None) -> Floats:
         """Return the variances at any distribution; if it has zeros, the limits from inside."""
@@ -157,7 +157,7 @@ class DenseVariances:
             if self.has_one_estimator:
                 # The one estimator is the same at every distribution, also at this one.
                 root = np.sqrt(self.rows.mean(axis=0))
-                return np.asarray(p @ self._weighted(root, centred)[0] ** 2)
+                return p @ self._weighted(root, centred)[0] ** 2
             rows, questions = self.rows[self._independent], centred[self._independent]
             free = p <= FREE_REPORT_RATIO * self.rows.max(axis=0) ** 2
             # Reports of probability 0 may have any u_z, which eliminates the equations they occur
@@ -166,7 +166,7 @@ class DenseVariances:
                 across = _complement(rows[:, free])
                 rows, questions = across.T @ rows[:, ~free], across.T @ questions
             t = np.linalg.qr((rows / np.sqrt(p[~free])).T, mode="r")
-            return np.asarray((solve_triangular(t, questions, trans="T") ** 2).sum(axis=0))
+            return (solve_triangular(t, questions, trans="T") ** 2).sum(axis=0)
 
     def worst_case(self, given: Floats | None) -> Worst:
         """Return the largest variance over all questions and distributions."""
@@ -214,4 +214,4 @@ def _complement(columns: Floats) -> Floats:
     """Return an orthonormal basis of the orthogonal complement of the columns."""
     u, s, _ = np.linalg.svd(columns, full_matrices=True)
     rank = int((s > s.max(initial=0.0) * max(columns.shape) * np.finfo(float).eps).sum())
-    return np.asarray(u[:, rank:])
+    return u[:, rank:]

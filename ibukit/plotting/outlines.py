@@ -79,8 +79,7 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     cells = shapely.box(lon[None, :-1], lat[:-1, None], lon[None, 1:], lat[1:, None]).ravel()
     shares = shapely.area(shapely.intersection(cells, areas.union_all())) / shapely.area(cells)
     inverted = wet.any() and not (kind == "land").any()
-    land: Floats = 1 - shares if inverted else shares
-    return land
+    return 1 - shares if inverted else shares
 
 
 def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:

@@ -431,7 +431,7 @@ def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Fl
     matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
-    return np.asarray((matrix.T * weights) @ arguments.losses("loss", values, len(matrix)))
+    return (matrix.T * weights) @ arguments.losses("loss", values, len(matrix))
 
 
 def _logs(mechanism: HasMatrix) -> Floats:

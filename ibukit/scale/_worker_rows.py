@@ -45,8 +45,7 @@ class WorkerPartitions(Partitions):
 
     @override
     def each(self, function: PartitionFunction, shared: Any, weights: Sequence[Any]) -> list[Any]:
-        found: list[Any] = self.client.gather(self._results(function, shared, weights))
-        return found
+        return self.client.gather(self._results(function, shared, weights))
 
     @override
     def total(
@@ -112,8 +111,7 @@ def count_on_workers(
             for number, block in enumerate(blocks)
         ]
     )
-    found: Tally | None = fold_on_workers(client, leaves, pool_blocks, "count the reports")
-    return found
+    return fold_on_workers(client, leaves, pool_blocks, "count the reports")
 
 
 def keep_on_workers(

@@ -53,8 +53,7 @@ class TallyPart(arguments.ReadOnlyArrays):
     @cached_property
     def channel(self) -> Channel:
         """Forward and adjoint on the seen reports."""
-        channel: Channel = self.mechanism.channel(self.reports)
-        return channel
+        return self.mechanism.channel(self.reports)
 
     @cached_property
     def log_scale(self) -> Floats:
@@ -65,8 +64,7 @@ class TallyPart(arguments.ReadOnlyArrays):
     @cached_property
     def n(self) -> int:
         """Number of reports, or the sum of their weights."""
-        total: int = self.counts.sum().item()
-        return total
+        return self.counts.sum().item()
 
     @cached_property
     def log_offset(self) -> float:

@@ -67,8 +67,7 @@ class Tally(arguments.ReadOnlyArrays):
 
         Estimates are confined to that part.
         """
-        alphabet: Alphabet = self.parts[0].mechanism.alphabet
-        return alphabet
+        return self.parts[0].mechanism.alphabet
 
     @property
     def k(self) -> int:
@@ -88,8 +87,7 @@ class Tally(arguments.ReadOnlyArrays):
     @cached_property
     def frequencies(self) -> Floats:
         """The empirical distribution q = counts / n of the reports seen, shape (s,)."""
-        q: Floats = arguments.frozen(self.counts / self.n)
-        return q
+        return arguments.frozen(self.counts / self.n)
 
     @property
     def efficiency(self) -> Floats | None:
