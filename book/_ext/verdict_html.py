@@ -11,6 +11,7 @@ from verdict_rows import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes,
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
 TYPESET = ("claim", "expected", "wrong", "right")  # not what is quoted
+GREEK = {"eps": "ε", "theta": "θ", "alpha": "α", "beta": "β", "lambda": "λ", "delta": "δ"}
 FORMULA = re.compile(r"\$([^$]+)\$")
 WORDS = (*RESULTS, "setting", *CLASSES)
 
@@ -107,6 +108,11 @@ def typeset(text: str, rows: set[str] | None = None) -> str:
         for tex in pieces[1::2]
     ]
     return "".join(pieces)
+
+
+def in_greek(text: str) -> str:
+    """A quantity or a setting of a paper's table, with letters for their names."""
+    return re.sub(r"\b[a-z]+(?=\b|_)", lambda word: GREEK.get(word[0], word[0]), text)
 
 
 def linked(text: str, rows: set[str]) -> str:
@@ -216,7 +222,7 @@ def _table(entry: Entry) -> str:
     )
     worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
     body = "".join(
-        f'<tr><th scope="row">{escape(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
+        f'<tr><th scope="row">{escape(in_greek(n.what))}</th><td class="number">{_digits(n.printed)}</td>'
         f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td>'
         f"<td>{badge(n.verdict)}</td></tr>"
         for n in worst_first
