@@ -25,8 +25,8 @@ class HadamardChannel(Channel):
     r"""Hadamard signs by the fast Walsh-Hadamard transform, :math:`O(K\,\log K)`.
 
     :math:`M_{xz}=\mathrm{scale}_z` times `high` if the sign of secret x in the column of report z
-    is the report's own, else `low`. Signs are those of Sylvester's matrix, :math:`H_{rc}` =
-    (-1)^(number of bits that r and c share), of `order` rows. Several such matrices may stand on a
+    is the report's own, else `low`. Signs are those of Sylvester's matrix: :math:`H_{rc}` is -1 to
+    the number of bits that r and c share, of `order` rows. Several such matrices may stand on a
     diagonal: where the secret's row is in another block than the report's column, the entry is
     `low`. In each group of reports (a row of a sketch, say) the secrets have rows of their own.
 

@@ -41,8 +41,8 @@ def shokri(
 
     where the user's is at most Q. The user's loss is
     :math:`\sum_{xy}\mathrm{prior}_x\,A_{xy}\,\ell(x,y)`, the adversary knows the prior and the
-    mechanism A, and guesses best. With one loss l for both the maximum is min(Q, Qmax), Qmax =
-    :math:`\min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x, g)`, and many mechanisms reach it; `choice`
+    mechanism A, and guesses best. With one loss l for both the maximum is :math:`\min(Q,Q_{\max})`,
+    :math:`Q_{\max}=\min_g\sum_x\mathrm{prior}_x\,l(x,g)`, and many mechanisms reach it; `choice`
     says which is returned.
 
     Parameters

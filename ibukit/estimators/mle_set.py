@@ -85,16 +85,16 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
 
     Notes
     -----
-    The secrets without mass are found with a proof. Let the gap of theta_hat be G and p its fit,
-    and :math:`u_z=p_z/p^*_z` with the fit p* of the MLEs. Then :math:`\sum_{z} q_z\,h(u_{z}) \le G`
-    with :math:`h(u) = u - 1 - \log u` [1]_, hence :math:`|u_z-1|\le r_z` where
-    :math:`h(1+r_z)=G/q_z`, and g*_x <= :math:`\sum_{z} q_z\,M_{xz}\,(1 + r_{z}) / p_{z}`; a secret
-    where that is below 1 has mass 0 in every MLE. Under k-RR and under geometric noise on a line
-    the MLE charges reported values only, whose rows are independent: it is always unique, even
-    where L is not strictly concave.
+    The secrets without mass are found with a proof. Let the gap of :math:`\hat\theta` be G and p
+    its fit, and :math:`u_z=p_z/p^*_z` with the fit :math:`p^*` of the MLEs. Then
+    :math:`\sum_{z} q_z\,h(u_{z}) \le G` with :math:`h(u) = u - 1 - \log u` [1]_, hence
+    :math:`|u_z-1|\le r_z` where :math:`h(1+r_z)=G/q_z`, and
+    :math:`g^*_x\le\sum_z q_z M_{xz}(1+r_z)/p_z`; a secret where that is below 1 has mass 0 in every
+    MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only, whose
+    rows are independent: it is always unique, even where L is not strictly concave.
 
-    .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1
-       <= 0.
+    .. [1] :math:`\sum q\log u\le\sum q\,(u-1)-\sum q\,h(u)`, and
+       :math:`\sum q\,(u-1)=\sum_x\hat\theta_x g^*_x-1\le0`.
 
     References
     ----------

@@ -123,15 +123,16 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
       beyond an end count as the end). There :math:`M_{xz}=f_z\,g_x\,e^{-c|x-z|}` with g = 1, or
       :math:`g_x=1/N_x` and :math:`c = \varepsilon / 2` for the exponential mechanism. Let x lie
       between two neighbouring reports a < b. As :math:`e^{cx}` and :math:`e^{-cx}` are interpolated
-      exactly by :math:`A=\frac{\sinh c(b-x)}{\sinh c(b-a)}` and :math:`B=\frac{\sinh c(x-a)}{\sinh
-      c(b-a)}`, :math:`M_{xz}=A\,(g_x/g_a)\,M_{az}+B\,(g_x/g_b)\,M_{bz}` for every report z. These
-      weights sum to less than 1: for g = 1 because cosh is convex; for the exponential mechanism
-      because N is a sum of terms :math:`e^{-c|x-y|}` of which those with :math:`y \le a` or
-      :math:`y \ge b` are interpolated, and those with y in between, among them y = x, exceed the
-      interpolation. So the mixture of a and b, scaled to :math:`\sum 1`, gives every report more.
-      Beyond the last report b :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} <
-      e^{c(x - b)}\,N_{x}`. That the nearer value is the likelier one, which the exponential
-      mechanism need not fulfil on a line that ends, is not used.
+      exactly by :math:`A=\frac{\sinh c(b-x)}{\sinh c(b-a)}` and
+      :math:`B=\frac{\sinh c(x-a)}{\sinh c(b-a)}`,
+      :math:`M_{xz}=A\,(g_x/g_a)\,M_{az}+B\,(g_x/g_b)\,M_{bz}` for every report z. These weights sum
+      to less than 1: for g = 1 because cosh is convex; for the exponential mechanism because N is a
+      sum of terms :math:`e^{-c|x-y|}` of which those with :math:`y \le a` or :math:`y \ge b` are
+      interpolated, and those with y in between, among them y = x, exceed the interpolation. So the
+      mixture of a and b, scaled to sum 1, gives every report more. Beyond the last report b
+      :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. That the
+      nearer value is the likelier one, which the exponential mechanism need not fulfil on a line
+      that ends, is not used.
     - `LinearLaplace`: from the least to the largest report.
     - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie
       in the bounding box of the reports and within

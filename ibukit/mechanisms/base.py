@@ -513,7 +513,7 @@ class FiniteMechanism(Mechanism):
 
         Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then
         those of the weighted likelihood. Standard errors are about right if the weights w of all
-        people sum to the effective sample :math:`\mathrm{size}\,(\sum w)^{2} / \sum w^{2}`: scale
+        people sum to the effective sample size :math:`(\sum w)^{2} / \sum w^{2}`: scale
         them so first, or divide the errors by the root of that over :math:`\sum w`. What depends on
         whole counts (posteriors, `Discrepancy`) refuses weights.
 

@@ -64,15 +64,15 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 
     Notes
     -----
-    k-RR: on the directions that keep the :math:`\sum J` is
+    k-RR: on the directions that keep the sum, J is
     :math:`\operatorname{diag} (d^{2} / (\theta\,M))`, d = truth - lie, so C is
     :math:`(\operatorname{diag} (\theta\,M) - (\theta\,M)^{\top}\,(\theta\,M)) / d^{2}`. Two-sided
     geometric noise on all integers has the information of the truncated, as the columns beyond an
     end are multiples of the column at the end. Of a unary encoding the column of a row b is a
-    common factor times :math:`1 + c\,(b_{x} - q)`, with q the chance of a bit by noise alone and c
-    = (p - q) / (q (1 - q)), so on those directions :math:`J = c^{2}\,E[b_{x}\,b_{y} / s]`, s = 1 +
-    c :math:`\sum_{x} \theta_x\,(b_{x} - q)`, with :math:`b_{x}` independent of chance q; 1 / s =
-    int :math:`\exp (-s\,t)` dt turns the expectation over :math:`2^{k}` rows into products,
+    common factor times :math:`1 + c\,(b_{x} - q)`, with q the chance of a bit by noise alone and
+    :math:`c=\frac{p-q}{q(1-q)}`, so on those directions :math:`J=c^2\,\mathbb E[b_xb_y/s]`,
+    :math:`s=1+c\sum_x\theta_x(b_x-q)`, with :math:`b_{x}` independent of chance q;
+    :math:`1/s=\int e^{-st}\,dt` turns the expectation over :math:`2^{k}` rows into products,
     integrated to the rounding of doubles. Sets of `size` are such rows given their number of ones,
     which a discrete Fourier transform picks out. Subset selection at uniform :math:`\theta`:
     :math:`(k - 1)^{2}\,(w\,e^{\varepsilon} + k - w)^{2} / (k\,w\,(k - w)\,(e^{\varepsilon} -

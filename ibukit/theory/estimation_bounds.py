@@ -64,7 +64,7 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     covariance; exp is convex, which carries the bound from each outcome to the mean. For whole
     numbers T = n F add noise that makes a density of them: uniform on the unit cube in k - 1
     coordinates gives the first form, as in [massey]_, averaged over the coordinate left out;
-    uniform on the Voronoi cell of the lattice of whole vectors with :math:`\sum 0`, of volume
+    uniform on the Voronoi cell of the lattice of whole vectors with sum 0, of volume
     :math:`\sqrt{k}` and second moment (k-1)(k+2) / (12 k), the other [conway]_.
 
     References

@@ -91,15 +91,16 @@ def van_trees_bound(
     -----
     The paper has bounds for n to infinity only; this one is ours. Another private form of the
     inequality is in [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough at
-    the border, partial integration gives E[:math:`(\hat P - P)` . (C grad :math:`\log L` + div(f C)
-    / f)] = E :math:`\operatorname{tr} C`, f the prior's density and L the likelihood; Cauchy and
-    Schwarz, and the score's mean 0 given P, give :math:`E\,\lVert \hat P - P\rVert ^{2}`
-    (:math:`n\,E\,\operatorname{tr} (C\,J\,C^{\top}) + E` ||div(f C) / f||^2) >= (E tr C)^2.
-    :math:`C = S_{p}` has div(f C) / f = alpha - :math:`\alpha_{0}\,p`, whose expected square is
-    :math:`\alpha_{0}\,t`, for every :math:`\alpha > 0`. With :math:`M_{xz}` = m_z
-    :math:`(1 + c\,u_{xz})` and w the mean of :math:`u_{xz}` under P, :math:`\operatorname{tr}
-    (S\,J\,S) = \sum_{z} m_{z}\,c^{2}\,\sum_{x} P_{x}^{2}\,(u_{xz} - w)^{2} / (1 + c\,w)`. Its mean
-    is convex in :math:`u_{z}` (a square over a linear function), and
+    the border, partial integration gives :math:`\mathbb E[(\hat P-P)\cdot(C\nabla\log
+    L+\operatorname{div}(fC)/f)]=\mathbb E\operatorname{tr}C`, f the prior's density and L the
+    likelihood; Cauchy and Schwarz, and the score's mean 0 given P, give :math:`\mathbb E\lVert\hat
+    P-P\rVert^2\,\bigl(n\,\mathbb E\operatorname{tr}(CJC^\top)+\mathbb
+    E\lVert\operatorname{div}(fC)/f\rVert^2\bigr)\ge(\mathbb E\operatorname{tr}C)^2`. :math:`C=S_p`
+    has :math:`\operatorname{div}(fC)/f=\alpha-\alpha_0p`, whose expected square is
+    :math:`\alpha_{0}\,t`, for every :math:`\alpha > 0`. With :math:`M_{xz}=m_z(1+c\,u_{xz})` and w
+    the mean of :math:`u_{xz}` under P, :math:`\operatorname{tr} (S\,J\,S) = \sum_{z}
+    m_{z}\,c^{2}\,\sum_{x} P_{x}^{2}\,(u_{xz} - w)^{2} / (1 + c\,w)`. Its mean is convex in
+    :math:`u_{z}` (a square over a linear function), and
     :math:`\sum_{z} m_{z}\,(1 + c\,\operatorname{mean}_{x} u_{xz}) = 1`, so sets, u in {0, 1}, are
     the worst; equal alphas make their size all that matters. For other alphas the trace is at most
     :math:`\max_{x} P_{x} \le \lVert P\rVert` times the bound :math:`c^{2} / (4\,e^{\varepsilon})`

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 class Privic:
     r"""PRIVIC: a mechanism and an estimate that improve each other in cycles.
 
-    :math:`M^{t}` = BA(:math:`\theta^{t - 1}`, :math:`\beta`); reports :math:`q^{t}` through
-    :math:`M^{t}`; :math:`\theta^{t}` = IBU(:math:`M^{t}`, :math:`q^{t}`) from
-    :math:`\theta^{t - 1}`. Nobody knows the distribution that a good mechanism needs, so both are
-    made in turn: users report through `mechanism`, and `collect` ends the cycle with their reports.
-    Every mechanism is :math:`2\,\beta`-d-private, whatever was reported before.
+    :math:`M^t=\mathrm{BA}(\theta^{t-1},\beta)`; reports :math:`q^t` through :math:`M^t`;
+    :math:`\theta^t=\mathrm{IBU}(M^t,q^t)` from :math:`\theta^{t-1}`. Nobody knows the distribution
+    that a good mechanism needs, so both are made in turn: users report through `mechanism`, and
+    `collect` ends the cycle with their reports. Every mechanism is :math:`2\,\beta`-d-private,
+    whatever was reported before.
 
     Parameters
     ----------

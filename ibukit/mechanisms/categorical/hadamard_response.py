@@ -26,9 +26,9 @@ class HadamardResponse(FiniteMechanism):
     r"""Hadamard response: the report is a column, more often one of sign +.
 
     There are B blocks of :math:`b = 2^{j}` columns each, K = B b reports in all. Each secret x has
-    a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix :math:`H_{rc}` = (-1)^(number
-    of bits that r and c share). Its set :math:`S_{x}` are the b/2 columns of its block where its
-    row is +.
+    a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose :math:`H_{rc}` is -1 to
+    the number of bits that r and c share. Its set :math:`S_{x}` are the b/2 columns of its block
+    where its row is +.
 
     .. math::
 
@@ -55,14 +55,14 @@ class HadamardResponse(FiniteMechanism):
         :math:`4\,B + (e^{\varepsilon} - 1)^{2} / B`, which is n times the sum of the variances at
         equal blocks but for factors and small terms. Secret x goes to block x mod B.
     published : bool
-        Whether to take the paper's B, the power of two from min(:math:`e^{\varepsilon}`, 2k) / 2 to
+        Whether to take the paper's B, the power of two from :math:`\min(e^\varepsilon,2k)/2` to
         less than twice that, and to fill one block after the other.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2B - 1), where the sign is +
-        with a probability that rounds to 1 in doubles, there are fewer than two secrets, `blocks`
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7+\log(2B-1)`, where the sign is
+        + with a probability that rounds to 1 in doubles, there are fewer than two secrets, `blocks`
         is not a whole number from 1 to k, or it is given together with `published`.
 
     Notes

@@ -28,16 +28,15 @@ MAX_DENSITIES = 2**27
 class HistogramEncoding(Mechanism):
     r"""Summed histogram encoding (SHE): a one among zeros, with Laplace noise.
 
-    The report is z = e_x + noise in each of k coordinates, of density
-    :math:`(\varepsilon / 4)\,e^{-\varepsilon\,|t| / 2}`. Its density given x is (eps/4)^k
-    e^(:math:`-(\varepsilon / 2)\,\sum_{i} |z_{i}|`) e^(:math:`\varepsilon` (clip(:math:`z_{x}`, 0,
-    1) - 1/2)), where clip(:math:`z_{x}`, 0, 1) is :math:`z_{x}` moved into [0, 1]. These
-    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
-    `Mechanism`.
+    The report is :math:`z=e_x` + noise in each of k coordinates, of density
+    :math:`(\varepsilon / 4)\,e^{-\varepsilon\,|t| / 2}`. Its density given x is
+    :math:`(\varepsilon/4)^k\,e^{-(\varepsilon/2)\sum_i|z_i|}\,e^{\varepsilon(c_x-1/2)}`, where
+    :math:`c_x` is :math:`z_x` moved into [0, 1]. These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
-    Reports are continuous: `Tally.forward` gives densities, up to the factor e^log_scale, which
-    does not depend on the secret. The exact likelihood needs much less data than the published
-    mean: as k grows, n times the variance of an estimate goes to
+    Reports are continuous: `Tally.forward` gives densities, up to the factor
+    :math:`e^{\mathrm{log\_scale}}`, which does not depend on the secret. The exact likelihood needs
+    much less data than the published mean: as k grows, n times the variance of an estimate goes to
     :math:`3 / (2\,e^{\varepsilon / 2} + e^{-\varepsilon} - 3)` instead of
     :math:`8 / \varepsilon^{2}`.
 

@@ -34,12 +34,12 @@ class BloomRappor(NumberedBits):
     Each user belongs to one of `cohorts`, at random. The cohort's hash functions set up to `hashes`
     of `bits` bits, the set :math:`B_{x}`. The permanent response makes each bit 1 with probability
     f/2, 0 with probability f/2, and leaves it otherwise; the instantaneous one reports 1 with
-    probability q where the result is 1, else p. So one report has 1 with probability q* = f (p + q)
-    / 2 + (1 - f) q on the bits of :math:`B_{x}`, and p* = f (p + q) / 2 + (1 - f) p elsewhere,
-    independently. With t of the :math:`|B_{x}|` bits reported as 1, P(cohort, report given x) is
-    proportional to (q* / p*)^t ((1 - q*) / (1 - p*))^(:math:`|B_{x}| - t`). Hash functions of one
-    secret may coincide, then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see
-    `Mechanism`.
+    probability q where the result is 1, else p. So one report has 1 with probability
+    :math:`q^*=f(p+q)/2+(1-f)\,q` on the bits of :math:`B_x`, and :math:`p^*=f(p+q)/2+(1-f)\,p`
+    elsewhere, independently. With t of the :math:`|B_{x}|` bits reported as 1,
+    :math:`P(\text{cohort},\text{report}\mid
+    x)\propto(q^*/p^*)^t\bigl((1-q^*)/(1-p^*)\bigr)^{|B_x|-t}`. Hash functions of one secret may
+    coincide, then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see `Mechanism`.
 
     The hash functions are public and known: the likelihood is that of the whole filter, exactly.
 

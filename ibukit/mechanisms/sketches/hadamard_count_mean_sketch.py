@@ -24,11 +24,11 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
 
     Each user draws one of `rows` hash functions :math:`h_{j}` and a column l of the Hadamard matrix
     of `width` rows, and reports the sign :math:`H_{h_{j}(x), l}`, flipped with probability
-    :math:`\frac{1}{e^\varepsilon+1}`. P(j, l, sign given x) = (:math:`e^{\varepsilon}` if the sign
-    is that of x, else 1) / (rows :math:`\mathrm{width}\,(e^{\varepsilon} + 1)`). These
-    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
-    `Mechanism`. The hash functions are those of `CountMeanSketch`, public and known, so that the
-    likelihood is exact.
+    :math:`\frac{1}{e^\varepsilon+1}`. :math:`P(j,l,\mathrm{sign}\mid x)` is :math:`e^\varepsilon`
+    if the sign is that of x, else 1, over
+    :math:`\mathrm{rows}\cdot\mathrm{width}\cdot(e^\varepsilon+1)`. These probabilities satisfy
+    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`. The hash
+    functions are those of `CountMeanSketch`, public and known, so that the likelihood is exact.
 
     Parameters
     ----------

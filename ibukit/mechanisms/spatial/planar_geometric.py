@@ -39,9 +39,9 @@ class PlanarGeometric(Mechanism):
     r"""Geometric noise on the infinite grid of cells.
 
     :math:`P(z \mid x) = \lambda\,\exp (-\varepsilon\,d(x, z))` for every cell z of the infinite
-    grid, d Euclidean between centres. lambda = 1 / sum over all offsets (i, j) of
-    :math:`\exp (-\varepsilon\,|(i, j)|)`. These probabilities satisfy
-    epsilon-geo-indistinguishability, tightly. Reports are simulated, see `Mechanism`.
+    grid, d Euclidean between centres. :math:`1/\lambda=\sum_{(i,j)}e^{-\varepsilon|(i,j)|}` over
+    all offsets. These probabilities satisfy epsilon-geo-indistinguishability, tightly. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------
