@@ -66,6 +66,7 @@ def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
                 add_user(mantissas, exponents, steps, m, now, column, alpha)
                 m += 1
                 bar.update(k * now)
+    # All numbers are brought to one exponent; those below 2^-2000 of the largest become 0.
     highest = int(exponents[mantissas > 0].max())
     weights = np.ldexp(mantissas, np.maximum(exponents - highest, -2000))
     total = float(weights.sum())

@@ -43,6 +43,7 @@ def add_user(
         for x in range(last, -1, -1):
             if x < last:
                 back += steps[x, s[x]]
+            # t_x from the partial sums; t - e_x has the rank below by `back`.
             own = (m + 1 if x == last else s[x]) - (s[x - 1] if x > 0 else 0)
             if own > 0 and mantissas[rank - back] > 0 and column[x] > 0:
                 products[n_terms] = mantissas[rank - back] * (
@@ -80,6 +81,7 @@ def marginals(weights: Floats, n: int, k: int) -> Floats:
     """Sums of the weights over the totals with t_x = i, shape (k, n + 1)."""
     last = k - 1
     sums = np.zeros((k, n + 1))
+    # Walk down through all totals as `add_user` does, and add each weight to its marginals.
     s = np.full(last, n)
     for rank in range(len(weights) - 1, -1, -1):
         w = weights[rank]

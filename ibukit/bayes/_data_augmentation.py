@@ -50,6 +50,7 @@ def _sampler(part: TallyPart, k: int) -> Sampler:
     channel, counts = part.channel, part.counts
     if (krr := facts.as_response(channel)) is not None:
         return _RandomizedResponseSampler(krr, counts)
+    # Mean number of equal reports, which decides between single draws and multinomials.
     reports_per_column = int(counts.sum()) / len(counts)
     if (bits := facts.as_bits(channel)) is not None and reports_per_column <= 2 * k:
         return _BitSampler(bits, counts)
@@ -59,6 +60,7 @@ def _sampler(part: TallyPart, k: int) -> Sampler:
             f"{8.0 * k * len(counts):.3g} bytes (at most {MAX_BYTES:.3g}): tally fewer reports, or "
             "merge secrets"
         )
+    # The mixture of the module's docstring: the least entry of each column, and the excess over it.
     columns = np.ascontiguousarray(channel.rows(np.arange(k)).T)
     least = columns.min(axis=1)
     columns -= least[:, None]
@@ -76,6 +78,7 @@ class _RandomizedResponseSampler:
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """Draw one binomial for each different report."""
+        # Report z tells with weight (truth - lie) p_z against the weight `lie` of a random report.
         own = (self.channel.diagonal - self.channel.off) * p[:, self.channel.reports]
         totals = np.zeros(p.shape, dtype=np.int64)
         totals[:, self.channel.reports] = rng.binomial(self.counts, own / (own + self.channel.off))
@@ -92,6 +95,7 @@ class _BitSampler:
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """Draw one uniform for each user."""
         channel, n = self.channel, int(self.counts.sum())
+        # Rows are whole bytes: bits beyond k get probability 0.
         padded = np.pad(p, ((0, 0), (0, 8 * channel.packed.shape[1] - channel.k)))
         contrast = channel.one - channel.zero
         totals = [
@@ -137,6 +141,8 @@ class _MultinomialSampler:
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """Draw one binomial and one multinomial for each different report."""
         totals = np.zeros(p.shape, dtype=np.int64)
+        # Reports of one kind are exchangeable: a binomial decides how many tell, a multinomial
+        # which secrets they tell.
         step = max(1, WEIGHTS_AT_ONCE // p.size)
         for start in range(0, len(self.counts), step):
             here = slice(start, start + step)

@@ -49,6 +49,7 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
     log_weights += _log_beta(alpha + totals) - _log_beta(alpha)
     log_evidence = float(logsumexp(log_weights))
     weights = np.exp(log_weights - log_evidence)
+    # The law of each total is the sum of the weights of the splits with that total.
     shares = np.array(
         [np.bincount(totals[:, x], weights=weights, minlength=n + 1) for x in range(k)]
     )
@@ -61,6 +62,7 @@ def compositions(total: int, parts: int) -> Ints:
     bars = np.array(
         list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64
     ).reshape(shape)
+    # The parts are the gaps between neighbouring bars, with a bar at either end.
     ends = np.full((len(bars), 1), total + parts - 1)
     return np.diff(np.hstack([np.full_like(ends, -1), bars, ends]), axis=1) - 1
 

@@ -102,6 +102,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
                 for _ in range(thin - 1):
                     chains.sweep()
                 p = chains.p
+                # Expected frequencies given p are recorded, not drawn ones: their mean is the same,
+                # with less variance.
                 frequencies[:, i] = [_expected_frequencies(tally, each) for each in p]
                 assigned = (
                     chains.draw_assigned() if of == "frequencies" or chains.needs_secrets else None

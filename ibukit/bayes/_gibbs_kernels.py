@@ -128,6 +128,8 @@ def surrogate_walk(
     """
     for i in range(len(first)):
         x, y = first[i], second[i]
+        # Along e_x - e_y the parabola has this curvature and slope: moving mass m changes it by m
+        # rise - m^2 curvature / 2.
         curvature = hessian[x, x] + hessian[y, y] - 2 * hessian[x, y]
         rise = slope[x] - slope[y]
         if from_prior[i]:

@@ -67,6 +67,7 @@ class Marginals:
         """Quantile of the mixture for secret x: a root in log p, as p may be tiny."""
         if len(self.alpha) == 1:
             return 1.0
+        # Given T_x = t the beta distribution has parameters alpha_x + t and the rest.
         (totals,) = np.nonzero(self.shares[x] > NEGLIGIBLE_SHARE)
         share = self.shares[x, totals] / self.shares[x, totals].sum()
         a = self.alpha[x] + totals
@@ -75,6 +76,7 @@ class Marginals:
         def excess(log_p: float) -> float:
             return float(share @ betainc(a, b, math.exp(log_p))) - level
 
+        # The distribution function is monotone in log p, so Brent's method finds the only root.
         if excess(LOG_MIN_PROBABILITY) >= 0:
             return 0.0
         return math.exp(brentq(excess, LOG_MIN_PROBABILITY, 0.0, xtol=1e-15, rtol=1e-14))

@@ -24,9 +24,9 @@ variances of P_x and F_x are
         (A + n) / (n^2 Z).
 
 No large terms cancel, except in the integrals themselves. The contour is the parabola u = b (1 + i
-w)^2 through the saddle point b, where no factor of |H| is larger than at b, and |e^u| falls as e^(-b
-w^2): so the trapezoidal rule needs few points, for parameters below 1 too, whose powers of u fall
-too slowly along a straight line.
+w)^2 through the saddle point b, where no factor of |H| is larger than at b, and |e^u| falls as
+e^(-b w^2): so the trapezoidal rule needs few points, for parameters below 1 too, whose powers of u
+fall too slowly along a straight line.
 
 Sources: for the expansion [optimal]_ of `posterior`, for the parabola Weideman and Trefethen,
 "Parabolic and hyperbolic contours for computing the Bromwich integral", Math. Comp. 76, 2007.

@@ -42,6 +42,8 @@ def report_moments(
         here, here_t, here_v, here_rest = ratios[i], t[i], v[i], rest[i]
         while s < counts[i]:
             s += 1
+            # One report more at the real centre: r = B_s / B_(s-1) is positive, so no digits are
+            # lost.
             r = lie + centre * (a + mean)
             log_sum += math.log(r)
             scale = 1 / r
@@ -57,6 +59,8 @@ def report_moments(
                 here_rest[j] = s * (lie * by)
                 here_v[j] = here_rest[j] * (part + q * here_v[j])
                 here_t[j] = s * part
+                # B_s at y relative to B_s at the centre, a product of ratios near 1: it cannot
+                # overflow.
                 here[j] *= off * scale
         log_sums[i], means[i], variances[i] = log_sum, mean, variance
     return log_sums, means, variances, ratios, t, rest, v

@@ -53,6 +53,7 @@ class SurrogateMoves:
             return None
         problem = Problem(tally.operator, tally.counts, tally.n)
         best = best_found(problem, TANGENT_POINT_TOLERANCE).theta
+        # The prior pulls the mode towards alpha by its weight in pseudo-counts.
         centre = (tally.n * best + alpha) / (tally.n + alpha.sum())
         slope = tally.operator.adjoint(tally.counts / tally.operator.forward(centre))
         hessian = np.sum([_hessian(part, centre) for part in tally.parts], axis=0)
@@ -71,6 +72,7 @@ class SurrogateMoves:
             MOVES_PER_SECRET,
             rng,
         )
+        # The walk is reversible under the prior and Q, so only L - Q is left in the ratio.
         log_ratio = self._surrogate_error(end) - self._surrogate_error(p)
         return end if log_ratio > -rng.standard_exponential() else p
 
@@ -110,6 +112,7 @@ def walk_end(
 def _hessian(part: TallyPart, theta: Floats) -> Floats:
     k = len(theta)
     if (bits := facts.as_bits(part.channel)) is not None:
+        # Of very many bit rows a regular subset gives the Hessian well enough for a proposal.
         thinned = max(1, len(part.counts) // (4 * ROWS_A_SECRET * k))
         return BitReports(bits, part.counts).hessian(theta, thinned)
     return part.channel.gram(part.counts / part.channel.forward(theta) ** 2)

@@ -157,7 +157,9 @@ def posterior(
     if not arguments.is_one_of(method, POSTERIOR_METHODS):
         raise ValueError(f"method must be 'exact', 'enumerate' or 'gibbs', got {method!r}")
     max_sweeps = arguments.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
+    # E[P | F] = (alpha + n F) / (alpha_0 + n): errors of F shrink by this factor in P.
     shrinkage = tally.n / (prior.sum() + tally.n) if of == "distribution" else 1.0
+    # Gibbs draws have Monte-Carlo errors and diagnostics; the other methods are exact.
     if method == "gibbs":
         with one_thread():
             draws = _gibbs.sample(tally, prior, of, arguments.generator(rng), max_sweeps)

@@ -164,6 +164,7 @@ class Posterior(arguments.ReadOnlyArrays):
             ends = self._of_single_secrets(
                 functionals, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
             )
+        # No end lies outside the values that the functional can take on the simplex.
         lower = np.maximum(ends[0], functionals.least)
         return functionals.answer(lower), functionals.answer(np.minimum(ends[1], functionals.most))
 
@@ -178,6 +179,8 @@ class Posterior(arguments.ReadOnlyArrays):
                 "of must weigh all secrets but one alike where the posterior is exact, question "
                 f"{row} has other weights: draw the posterior with method='gibbs'"
             )
+        # The functional is b + c theta_x, so its quantiles are those of theta_x mapped; c < 0 swaps
+        # them.
         ends = base + np.stack([low, high])[:, secrets] * slope
         return ends.min(axis=0), ends.max(axis=0)
 

@@ -128,11 +128,11 @@ class BitInformation:
 
     def covariance(self, theta: Floats) -> Floats:
         """Covariance C, (k, k): inverse of the information on directions that keep the sum."""
-        information = np.zeros(
-            (self.k, self.k)
-        )  # E[b_x b_y c / s], which differs by what no such direction sees
+        # E[b_x b_y c / s] differs from J by a matrix that no such direction sees.
+        information = np.zeros((self.k, self.k))
         for bits in self.tilted(theta):
             weight = bits.weight * self._c
+            # Off the diagonal bits are independent given t; on it b_x^2 = b_x.
             part = np.real((bits.chance * weight[:, None]).T @ bits.chance)
             np.fill_diagonal(part, np.real(weight @ bits.chance))
             information += part

@@ -204,6 +204,7 @@ def _add_reports(
 def _norm(lower: Floats) -> float:
     """One-norm of a symmetric matrix: the largest sum of absolute values in a column."""
     sums = np.zeros(len(lower))
+    # Only the lower triangle is stored: its column x is also row x of the matrix.
     for x in range(len(lower)):
         column = np.abs(lower[x:, x])
         sums[x] += column.sum()

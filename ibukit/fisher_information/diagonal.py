@@ -75,6 +75,7 @@ class DiagonalInformation:
 
 def pooled_randomized_response(tally: Tally, theta: Floats) -> DiagonalInformation | None:
     """Information of a tally whose mechanisms are all k-RR, otherwise None."""
+    # Precisions add up over the mechanisms, and a is their inverse.
     precision = np.zeros(tally.k)
     for part in tally.parts:
         krr = facts.as_response(part.channel)

@@ -30,6 +30,7 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     if known is not None:
         return known.variances()
     with one_thread():
+        # The matrix is exact and comes first; solves are for planes that are too large for it.
         large = tally.k > dense.MAX_SECRETS_INVERTED
         solved = plane_cell_variances(tally, theta) if large else None
         return np.diag(dense.lower_covariance(tally, theta)).copy() if solved is None else solved
@@ -67,6 +68,8 @@ def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -
     if found is not None:
         return found
     with one_thread():
+        # On a plane a few solves replace the k x k matrix; elsewhere, or if they fail, the matrix
+        # is made.
         solved = plane_variances_of_sums(tally, theta, weights)
         return dense.variances_of_sums(tally, theta, weights) if solved is None else solved
 

@@ -76,6 +76,7 @@ class LineInformation:
             axis=1, keepdims=True
         )  # a constant costs digits and changes nothing
         (_, left), (_, middle), (_, right) = self._row()
+        # Product with the tridiagonal K^-1, by its three diagonals.
         moved = centred * middle
         moved[:, :-1] += centred[:, 1:] * left[1:]
         moved[:, 1:] += centred[:, :-1] * right[:-1]
@@ -112,6 +113,8 @@ class LineInformation:
             a, u = self.roots**2, self._u
             shared = sum(_neighbour_values(a * u, step) * entries for step, entries in self._row())
             return np.asarray(shared / float(a @ u**2)), unseen
+        # The required beta is found from the up to three unseen neighbours of each x; it exists if
+        # their quotients agree.
         least, most, near = (
             np.full(len(unseen), np.inf),
             np.full(len(unseen), -np.inf),

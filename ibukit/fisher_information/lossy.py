@@ -25,6 +25,8 @@ def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
     refuse_if_too_large(tally.k, "covariances")
     efficiency = np.ones(tally.k) if tally.efficiency is None else tally.efficiency
     basis = contrasts(tally.k)
+    # Theta is estimated among the secrets seen and divided by the efficiencies: the delta method
+    # maps the covariance by the derivative of that map.
     seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
     return delta_method_covariance(
         basis.T @ seen @ basis, jacobian_of_all(theta, efficiency) @ basis
@@ -33,10 +35,13 @@ def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
 
 def delta_method_covariance(information: Floats, derivatives: Floats) -> Floats:
     """Covariances D J^-1 D^T of functions with derivatives D; inf if they move where J is flat."""
+    # Eigenvectors with rounding for an eigenvalue are flat: a function that moves along one of them
+    # is undetermined.
     values, vectors = np.linalg.eigh(information)
     moved = derivatives @ vectors
     flat = values <= FLAT_EIGENVALUE * len(values) * max(values.max(initial=0.0), 0.0)
     undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)
+    # Covariance by the directions with information.
     half = moved[:, ~flat] / np.sqrt(values[~flat])
     covariance = half @ half.T
     covariance[undetermined] = covariance[:, undetermined] = np.inf

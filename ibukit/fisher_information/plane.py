@@ -58,8 +58,10 @@ def plane_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Flo
         y = solve.reports(centred)
         if u is None or y is None:
             return None
+        # The best beta is the weighted regression of y on u.
         y = y - float(a * y @ u) / float(a * u @ u) * u
         above = float(a * y @ y)
+        # The dual direction of the second bound; both bounds are equal for exact solutions.
         v = solve.secrets(a * y)
         if v is None:
             return None
@@ -77,6 +79,7 @@ class PlaneSystemSolver:
     def __init__(self, channel: PlaneChannel, residual: float = RESIDUAL_TOLERANCE):
         self._channel, self._residual = channel, residual
         rows, cols = channel.shape
+        # Eigenvalues of the convolution that is reflected at the border, under cosine transforms.
         waves = padded_transforms.kernel_spectrum(
             channel.kernels[0][:rows, :cols], (2 * rows, 2 * cols)
         )[:rows, :cols]
@@ -105,6 +108,7 @@ class PlaneSystemSolver:
         nearly_inverse: Callable[[Floats], Floats],
         w: Floats,
     ) -> Floats | None:
+        # Right preconditioning: solve times(inverse(x)) = w for x, whose residual is the true one.
         operator = LinearOperator(
             (len(w), len(w)), matvec=lambda x: times(nearly_inverse(x)), dtype=np.float64
         )

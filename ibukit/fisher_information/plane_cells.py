@@ -71,11 +71,13 @@ def _sums_of_squares(solve: PlaneSystemSolver, a: Floats, spacing: int) -> Float
     ):
         wanted = np.zeros(a.shape)
         some = wanted[i::spacing, j::spacing]
+        # Alternate signs, so that contributions of distant cells cancel on average.
         some[:] = 1 - 2 * (np.add.outer(*map(np.arange, some.shape)) % 2)
         y = solve.reports(wanted.ravel())
         if y is None:
             return None
         squares = a * y.reshape(a.shape) ** 2
+        # Each report's square goes to the nearest cell of this system.
         for axis, first in enumerate((i, j)):
             squares = np.add.reduceat(
                 squares, _beginnings(first, spacing, a.shape[axis]), axis=axis

@@ -45,6 +45,7 @@ def span(columns: Iterable[Floats], rows: int) -> Span:
     u, s, _ = np.linalg.svd(compressed, full_matrices=True)
     values = np.zeros(rows)
     values[: len(s)] = s
+    # The usual bound on the rounding of singular values.
     floor = float(values[0]) * max(compressed.shape) * float(np.finfo(float).eps)
     rank = int((values > floor).sum())
     return Span(rank, values, floor, u[:, rank:], compressed)

@@ -118,6 +118,8 @@ class Polytope:
         zeros = np.flatnonzero(vertex == 0)
         if len(zeros) < free:
             return None
+        # A pivoted QR picks independent columns among the zeros; the vertex is degenerate if it
+        # fails.
         _, upper, order = qr(self.basis[:, zeros], mode="economic", pivoting=True)
         if abs(upper[-1, free - 1]) < 1e-8 * abs(upper[0, 0]):
             return None
@@ -137,6 +139,8 @@ class Polytope:
         slopes = self._slopes(elements)
         size = len(self.centre)
         others = np.setdiff1d(np.arange(size), elements)
+        # In terms of the masses that are 0 at the vertex (all at least 0) the others must stay
+        # nonnegative.
         solution = _solve_once(
             -(weights @ slopes), -slopes[others], start[others] * size, (0, None)
         )
@@ -156,6 +160,7 @@ class Polytope:
         on = np.where(theta * len(theta) < ZERO_MASS, 0.0, theta)
         elements = self._coordinates(on)
         if elements is not None:
+            # Solve for the point at which the chosen elements are exactly 0.
             y = np.linalg.solve(self.basis[:, elements].T, -self.centre[elements])
             exact = self.centre + y @ self.basis
             exact[elements] = 0

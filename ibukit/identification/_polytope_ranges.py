@@ -60,6 +60,8 @@ class Ranges:
             against = np.count_nonzero(sign * at.slopes[rows] > SLOPE_TOLERANCE, axis=1)
             if rows.size and against.min() < fewest:
                 best, fewest = (int(at.others[rows[against.argmin()]]), sign), float(against.min())
+        # All ends of positive masses are known: a mass that is 0 here may still have an unknown
+        # maximum.
         if best is None and (zeros := at.elements[np.isnan(self.upper[at.elements])]).size:
             best = int(zeros[0]), 1
         return best
@@ -77,6 +79,7 @@ class Ranges:
                 bound = bound_of(x, sign, at.elements, at.slopes[row], at.centre, at.basis)
                 if abs(bound - sign * theta[x]) <= PROOF_TOLERANCE:
                     ends[x] = theta[x]
+        # A vertex is kept only if it proves a new end.
         if self.left < before:
             self.vertices.append(theta)
 
@@ -91,6 +94,8 @@ class Ranges:
             self.read(at)
             if not np.isnan(ends[x]):
                 return
+            # A fresh dictionary that proves nothing means that rounding is in the way; otherwise it
+            # is computed anew and tried once more.
             if not at.pivots:
                 break
             at.refresh()

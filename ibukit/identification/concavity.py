@@ -117,6 +117,7 @@ def strictly_concave(tally: Tally) -> Concavity:
             return answer if len(tally.parts) == 1 else _with_others(answer)
     refuse_if_too_large_to_decompose(k)
     with one_thread():
+        # No structure: the rank of the columns seen and the ones vector, by singular values.
         spanned = _null_spaces.span(_null_spaces.seen_columns(tally, np.arange(k)), k)
         return _by_rank(spanned, k, _finite_only(tally))
 
@@ -150,11 +151,13 @@ def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavi
     rank = min(len(distinct), k - 1)
     if rank == k - 1:
         return Concavity(True, k, rank, None, f"{name}: at least k - 1 = {k - 1} distinct reports")
+    # Two reports that nobody made: a change that only these two could see is invisible.
     one, two = np.setdiff1d(np.arange(k), distinct)[:2]
     direction = np.zeros(k)
     if decay is None:
         direction[[one, two]] = 1, -1
     else:
+        # For geometric noise the two invisible bumps are columns of the inverse kernel.
         for place, sign in ((one, 1), (two, -1)):
             around, weights = _inverse_column(int(place), k, decay)
             direction[around] += sign * weights
@@ -204,5 +207,6 @@ def _finite_only(tally: Tally) -> str:
         for part in tally.parts
         if (matrix := facts.as_dense(part.channel)) is not None
     ]
+    # A zero in a seen column rules a report out for some secret, where L is minus infinity.
     zeros = any((columns == 0).any() for columns in dense)
     return "; where L is finite: some secret cannot produce some report seen" if zeros else ""

@@ -103,6 +103,7 @@ class Consistency:
                 "two different distributions of the secrets give the same law of reports, so that "
                 "no estimator can be consistent at both"
             )
+        # The four conditions are sufficient together; otherwise identification decides alone.
         if all(condition.answer is Answer.YES for condition in self.conditions):
             return "all conditions of Newey and McFadden's Theorem 2.5 hold"
         return (
@@ -224,6 +225,7 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
 
 def _zero(matrix: Floats) -> tuple[int, int] | None:
     """Return a secret and a report that it never gives, but another secret does."""
+    # Columns of zeros are reports that never occur: they do not count.
     zeros = np.argwhere((matrix == 0) & matrix.any(axis=0))
     return (int(zeros[0, 0]), int(zeros[0, 1])) if len(zeros) else None
 

@@ -203,6 +203,7 @@ def _reason(spanned: _null_spaces.Span, mechanism: Mechanism) -> str:
 def _singular_values(mechanism: Mechanism) -> Floats:
     k = mechanism.k
     if type(mechanism) is RandomizedResponse:
+        # k-RR is (1 - s) 11^T / k + s I: the ones vector has singular value 1, all others s.
         contrast = -np.expm1(-mechanism.epsilon) / (1 + (k - 1) * np.exp(-mechanism.epsilon))
         return np.r_[1.0, np.full(k - 1, contrast)]
     if is_unary(mechanism):
@@ -210,6 +211,7 @@ def _singular_values(mechanism: Mechanism) -> Floats:
     if type(mechanism) is SubsetSelection:
         return _subset_singular_values(mechanism)
     refuse_if_too_large_to_decompose(k)
+    # Of untruncated noise the columns at the secrets' own places are used.
     if type(mechanism) in (PlanarGeometric, DiscreteGaussian):
         columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
     elif isinstance(mechanism, PointReports):

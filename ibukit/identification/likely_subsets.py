@@ -183,6 +183,7 @@ def _likely_codes(part: TallyPart) -> Ints:
     if kind is PlanarGeometric:
         return _likely_cells(alphabet, seen)
     if kind in (TruncatedPlanarGeometric, PlanarLaplace):
+        # A step towards the box makes every report more likely: cells outside are dominated.
         box = _bounding_box(alphabet, alphabet.values[seen])
         return box[~_dominated(part, box)] if len(box) * len(seen) <= MAX_COMPARED else box
     return np.flatnonzero(~_dominated(part))
@@ -234,6 +235,7 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
         raise ValueError(f"reports must be (row, column) pairs, shape (n, 2), got {cells.shape}")
     corners = _planar_cuts.hull_of(((cells + 0.5) * np.array(grid.cell_shape))[:, ::-1])
     hull = shapely.convex_hull(shapely.multipoints(corners))
+    # delta is half a cell's diagonal; `margin` is the delta' of the docstring.
     error = float(np.hypot(*grid.cell_shape)) / 2
     away = _planar_cuts.margin(error, _planar_cuts.diameter(corners))
     region: Polygon = shapely.buffer(hull, away, quad_segs=64)
@@ -259,6 +261,7 @@ def _bounding_box(grid: Grid, cells: Ints) -> Ints:
 def _dominated(part: TallyPart, among: Ints | None = None) -> NDArray[np.bool_]:
     """Mask of the secrets that are dominated by another, both among the given ones."""
     columns = np.ascontiguousarray(_rows(part, among).T)
+    # Secrets that are likely under all reports are tried first: they dominate most others.
     order = np.argsort(-columns.sum(axis=0), kind="stable")
     return np.array([_has_better(columns, x, order) for x in range(columns.shape[1])])
 
@@ -280,6 +283,7 @@ def _rows(part: TallyPart, among: Ints | None) -> Floats:
 def _has_better(columns: Floats, x: int, order: Ints) -> bool:
     own = columns[:, x]
     telling = np.argsort(-own, kind="stable")[:TELLING_REPORTS]
+    # Only secrets at least as likely at the telling reports can dominate.
     able: Any = (columns[telling] >= own[telling, None]).all(axis=0)
     able[x] = False
     candidates = order[able[order]]

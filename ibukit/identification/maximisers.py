@@ -103,6 +103,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
                     for sign in (-1, 1)
                 ]
         except Unsolved as reason:
+            # Without the programme's solution the ranges give wider ends, which are true.
             box = np.stack([c * self.lower, c * self.upper])
             wider = float(box.min(axis=0).sum()), float(box.max(axis=0).sum())
             return _unless(strict, reason, wider)
@@ -168,8 +169,8 @@ def shortfall(found: MaximiserSet, gap: float) -> str:
     """Say what was not solved well enough: the maximiser itself, or ranges; "" where all was."""
     if gap > COARSEST_TOLERANCE:
         return (
-            f"no estimate was certified within {COARSEST_TOLERANCE:g} nats per report, the best gap is "
-            f"{gap:.3g}"
+            f"no estimate was certified within {COARSEST_TOLERANCE:g} nats per report, the best "
+            f"gap is {gap:.3g}"
         )
     unsolved = 0 if found._polytope is None else found._polytope.unsolved
     return (
@@ -265,10 +266,12 @@ def _polytope_of(theta: Floats, secrets: Ints, polytope: Polytope) -> MaximiserS
     if (high - low).max() <= MAX_POINT_WIDTH:
         return _unique(theta, "no other distribution has the same fit, by linear programmes")
     k = len(theta)
+    # Vertices that differ by rounding alone are one point.
     corners = polytope.vertices or [polytope.centre]
     points = np.zeros((len(corners), k))
     points[:, secrets] = corners
     points = points[np.unique(points.round(9), axis=0, return_index=True)[1]]
+    # The dimension is that of the free directions which leave masses of 0 at 0.
     never = polytope.basis[:, high <= ZERO_MASS]
     dimension = len(never) - (int(np.linalg.matrix_rank(never)) if never.size else 0)
     lower, upper = np.zeros(k), np.zeros(k)

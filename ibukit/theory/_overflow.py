@@ -19,6 +19,8 @@ MAX_K = 2**53
 def refuse_overflow(**given: Any) -> Iterator[None]:
     """Raise ValueError with the names and values of arguments that lead to an overflow or 1 / 0."""
     try:
+        # numpy raises FloatingPointError, Python's math OverflowError or ZeroDivisionError: all are
+        # ArithmeticError.
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             yield
     except ArithmeticError:

@@ -191,6 +191,7 @@ def bayes_limits(
         if k == 2:
             means, errors, missed = _by_quadrature(matrix, prior)
         else:
+            # With three secrets or more the simplex is sampled from the prior.
             values = _by_monte_carlo(matrix, prior, arguments.generator(rng), draws)
             means, errors = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(draws)
     k1, k2, distribution, frequencies = (float(mean) for mean in means)
@@ -214,6 +215,7 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
     # Imported late: it is slow to load and seldom needed.
     from scipy.integrate import quad
 
+    # The prior's density is the rule's weight over the beta function.
     scale = np.exp(-betaln(*prior))
 
     def mean(which: int) -> tuple[float, float, str]:
@@ -255,6 +257,7 @@ def _integrands(matrix: Floats, points: Floats) -> Floats:
     along_it = basis.T @ matrix
     information = (along_it / (points @ matrix)[:, None, :]) @ along_it.T
     covariance = np.linalg.inv(information)
+    # Off-diagonal entries of V; the diagonal makes the rows sum to 0, without cancellation.
     apart = -((matrix / (points @ matrix)[:, None, :]) @ matrix.T) * points[:, None, :]
     diagonal = np.arange(k)
     apart[:, diagonal, diagonal] = 0.0

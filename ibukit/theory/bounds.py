@@ -106,6 +106,8 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
     [273.52, 274.51]
     """
     error = inversion_error(mechanism)
+    # The error is concave in theta: its minimum is at a vertex, its maximum where the slope c is
+    # projected on the simplex.
     return error.constant + float(error.slope.min()) - 1, error.at(
         project_to_simplex(error.slope / 2)
     )
@@ -179,6 +181,8 @@ def compound_squared_error(
         if weights is None
         else arguments.distribution("weights", weights)
     )
+    # Jensen's deficit: each mechanism's expected estimate differs from theta, and only the mean is
+    # right.
     shifts = (_expected_inverse(mechanism, average, p) - p for mechanism in mechanisms)
     deficit = sum(
         float(share * (shift @ shift)) for share, shift in zip(shares, shifts, strict=True)

@@ -306,6 +306,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     root = np.sqrt(arguments.distribution("theta", theta, secrets))
     refuse_if_too_large_to_decompose(secrets)
     with one_thread():
+        # The sum of singular values of D^(1/2) (I - root root^T) is the trace norm in the bound.
         total = np.linalg.svd(np.diag(root) - np.outer(root**2, root), compute_uv=False).sum()
     return max(anywhere, float((total / np.sinh(eps / 2)) ** 2))
 

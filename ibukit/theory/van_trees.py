@@ -148,6 +148,7 @@ def van_trees_bound(
 def _max_information(prior: Floats, epsilon: float) -> float:
     """Value v, an upper bound on E tr(S J S) over all mechanisms of this epsilon."""
     total = float(prior.sum())
+    # The bound for any alphas; for equal ones the worst sets of each size are compared.
     crude = np.sinh(epsilon / 2) ** 2 * np.sqrt((prior * (prior + 1)).sum() / (total * (total + 1)))
     if (prior != prior[0]).any():
         return float(crude)

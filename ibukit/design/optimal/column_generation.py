@@ -15,6 +15,7 @@ from ibukit.design.optimal.column_weights import Criterion, spread_design
 from ibukit.design.optimal.path_pricing import Path
 from ibukit.fisher_information import contrasts
 
+# Limit of the rounds; beyond it the bound tells how far the design is from the best.
 MAX_ROUNDS = 100
 # Rounds end where no other columns can lower the criterion by more than this share of it.
 GAP_TOLERANCE = 1e-9

@@ -156,6 +156,7 @@ def _general_logs(shortest: Floats, edges: Floats) -> Floats:
 
 
 def _attached(logs: Floats, to: int, new: int, step: float) -> Floats:
+    # The new secret's bound to a neighbour is attained: log w differs by exactly its length.
     columns = logs.copy()
     columns[:, new] = logs[:, to] + step
     return columns

@@ -70,6 +70,7 @@ def large_optimal_design(
         if max(best_bound, bound) >= (1 - tolerance) * lowest:
             break
         if not slacks.size:
+            # The first slacks are made feasible: nu_0 lies above the highest score.
             multipliers[-1] = 1.1 * scores.max()
             slacks = multipliers[-1] - scores
         moments = np.column_stack([pairs.squares(local), constraints])
@@ -101,6 +102,8 @@ def _newton_system(
     primal_residual: Floats,
 ) -> WeightsNewtonSystem:
     rows = len(primal_residual)
+    # The Gram matrix of the moments with weights a / s, plus the inverse of the criterion's
+    # curvature: a diagonal plus a few rows instead of a full inverse.
     rooted = moments * np.sqrt(weights / slacks)[:, None]
     matrix = rooted.T @ rooted
     constraints = np.asarray(np.linalg.inv(matrix[-rows:, -rows:]), dtype=np.float64)

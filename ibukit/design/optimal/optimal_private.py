@@ -172,7 +172,7 @@ def optimal_private(
     2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on
     10 x 10 in 150, 140 and 100 s. There the mirrors of grid and distribution make all unknowns a
     quarter: at one without them 8 x 8 cells took 233 s at 0.5, with a gap of 9.3 %, and 10 x 10
-    take far longer. FormProducts of neighbours' forms, as on lines, would leave up to 27 %; so much is
+    take far longer. Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
     left with 20 equal distances, too.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for
@@ -196,7 +196,8 @@ def optimal_private(
     >>> best = ik.optimal_private(prior, 5, epsilon=0.1)
     >>> print(round(best.value, 1), best.gap < 1e-6)
     705.6 True
-    >>> [round(ik.theory.asymptotic_mse(m(5, 0.1), prior)) for m in (ik.TruncatedGeometric, ik.RandomizedResponse)]
+    >>> kinds = (ik.TruncatedGeometric, ik.RandomizedResponse)
+    >>> [round(ik.theory.asymptotic_mse(kind(5, 0.1), prior)) for kind in kinds]
     [8119, 1885]
     """
     secrets = as_alphabet(alphabet)
@@ -215,12 +216,15 @@ def optimal_private(
         columns = np.exp(logs)
         deviating, sizes = deviations(logs, theta)
         points = deviating @ contrasts(k)
+        # Listed and generated columns get exact weights here; guessed ones come with weights and
+        # bound.
         weights, bound = (
             optimal_design(points, sizes / sizes.sum(), measure)
             if shares is None
             else (shares, 0.0)
         )
         bound = bound if proven is None else proven
+        # Columns without weight are dropped, and the rest are corrected to exact rows.
         made = weights > 0
         channel = _with_unit_row_sums((columns[made].T / sizes[made]) * weights[made], theta)
         value = measure.value((points[made].T * (theta @ channel)) @ points[made])

@@ -54,6 +54,8 @@ class Tangent(NamedTuple):
             excess @ self.linear,
             1 + excess @ self.theta,
         )
+        # `both` holds sums of w_x Q_xy w_y over x behind i and y behind j, by cumulative sums from
+        # the end.
         products = column[:, :, None] * self.quadratic * column[:, None]
         both = np.cumsum(np.cumsum(products[:, :0:-1, :0:-1], axis=1), axis=2)[:, ::-1, ::-1]
         own = np.diagonal(both, axis1=1, axis2=2)
@@ -87,6 +89,7 @@ def random_walk_above(
 
     The best column alone would not help: a design needs as many good columns as it has moments.
     """
+    # Steepest ascent until every column is above the level or stuck below it.
     for _ in range(MAX_ASCENT_STEPS):
         flipped, is_flipped = _flip(logs, tangent, level, None)
         if not is_flipped.any():

@@ -73,6 +73,8 @@ class Path:
         step flipped, which adds little to a design.
         """
         left, right = self.left, self.right
+        # e^T Q e of a joined column: that of the left part, that of the right part, and twice the
+        # product across the cut, which is a matrix product over all pairs.
         across = 2 * left.excess @ quadratic[left.secrets, right.secrets]
         square, line = left.own_terms(quadratic, linear)
         other_square, other_line = right.own_terms(quadratic, linear)

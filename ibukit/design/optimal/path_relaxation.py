@@ -71,6 +71,8 @@ class Forms(NamedTuple):
 
         Relatively exact for short steps, too.
         """
+        # v = (w_x - e^-s w_y) / (1 - e^-s) and its mirror image, in contrasts: the slope is written
+        # by expm1, so that nothing is lost of a short step.
         basis = contrasts(len(theta))
         centred = basis - theta @ basis
         slopes = (basis[:-1] - basis[1:]) / np.expm1(steps)[:, None]
@@ -104,6 +106,8 @@ class Multipliers(NamedTuple):
         `forms` are in the frame's coordinates. Multipliers of products that are negative are not
         used.
         """
+        # Only nonnegative multipliers of products of different steps prove anything; those of the
+        # two forms of one step may have either sign, because the products are 0.
         allowed = Multipliers(
             np.where(forms.different_steps(), np.maximum(self.products, 0), 0), self.ties
         )
@@ -121,6 +125,8 @@ class Multipliers(NamedTuple):
         total += rounding * (0.5 * sizes.products.sum() + sizes.ties.sum())
         if not (share > 0 and total > 0):
             return None
+        # The linear part of the form: sum of N_ab (v_a + v_b) / 2, turned back to the coordinates
+        # r.
         each = allowed.products.sum(axis=1) + np.tile(allowed.ties, 2)
         linear = np.linalg.solve(frame.root.T, each @ forms.rows) / share
         half = np.linalg.solve(frame.root.T, np.diag(frame.gradient))
@@ -148,6 +154,7 @@ def solve_path_relaxation(steps: Floats, theta: Floats, criterion: Criterion) ->
     ):
         frame = Frame.at(root, criterion)
         turned = Forms(forms.rows @ frame.root, forms.steps)
+        # In whitened coordinates J is the identity, so v_a^T J v_b is a plain product of rows.
         products = 1 + turned.rows @ turned.rows.T
         if not len(slacks):
             slacks = np.where(different_steps, np.maximum(products, FIRST_SLACK), 1)
@@ -201,6 +208,8 @@ def solve_path_relaxation(steps: Floats, theta: Floats, criterion: Criterion) ->
             reach(slacks, step.slacks, MAX_SHARE_TO_BOUNDARY),
             _max_step_to_singular(step.information),
         )
+        # The slacks stay products up to a residual that Newton's steps remove; J is updated by its
+        # Cholesky root, so it stays positive.
         slacks = slacks + length * step.slacks
         multipliers, ties = multipliers + length * step.multipliers, ties + length * step.ties
         root = frame.root @ np.linalg.cholesky(np.eye(len(root)) + length * step.information)
@@ -256,6 +265,7 @@ class _PathNewtonSystem(NamedTuple):
             matrix -= subtracted.T @ subtracted
         matrix[np.diag_indices(len(matrix))] += diagonal
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        # Schur complement: once J is eliminated, the ties have the matrix T H^-1 T^T.
         tie_rows = pairs.products(*forms.ties())
         solved_ties = cho_solve(factor, tie_rows.T, check_finite=False)
         residual = np.where(forms.different_steps(), residual, 0)
@@ -307,6 +317,7 @@ def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
     list of products is made: first the sum over b for all j and l, then that over a.
     """
     d = rows.shape[1]
+    # Sum over b of h_ab v_bj v_bl for every a, j and l.
     weighted = (weights @ (rows[:, :, None] * rows[:, None]).reshape(len(rows), -1)).reshape(
         len(rows), d, d
     )
@@ -320,6 +331,7 @@ def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
             :, places
         ]
         first += d - i
+    # The factors of the orthonormal basis of symmetric matrices, for columns and rows.
     matrix *= pairs.size
     matrix *= pairs.size[:, None]
     return matrix

@@ -82,6 +82,8 @@ class Frame(NamedTuple):
     @staticmethod
     def at(root: Floats, criterion: Criterion, kinds: Ints | None = None) -> Frame:
         """Turn the root so that the gradient is diagonal; kinds of coordinates stay apart."""
+        # With J = R R^T the loadings become R^-1 l, and J the identity; a rotation then makes the
+        # gradient diagonal without changing J.
         loadings = np.linalg.solve(root, criterion.loadings.T).T
         squares = (loadings**2).sum(axis=1)
         weights = 0.5 / np.sqrt(squares) if criterion.roots else np.ones(len(squares))
@@ -96,6 +98,7 @@ class Frame(NamedTuple):
             return self.gradient[pairs.first] + self.gradient[pairs.second], np.empty(
                 (0, len(pairs.first))
             )
+        # The roots' second derivative has a low-rank part, one row for each loading.
         taken = pairs.squares(self.loadings) * (0.5 * self.squares**-0.75)[:, None]
         return self.gradient[pairs.first] + self.gradient[pairs.second], taken
 

@@ -42,6 +42,7 @@ def hill_climb(
     Random uphill moves come first, then best ones: if all columns took the best move at once, most
     would meet, and a design needs as many good columns as it has moments.
     """
+    # First one random move at a time, then the best of many.
     for tried, weights in ((1, rng), (max(1, MOVES_BUDGET // distances.size), None)):
         climbing, finished = logs, []
         for _ in range(MAX_MOVES):

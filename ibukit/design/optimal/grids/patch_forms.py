@@ -93,6 +93,8 @@ class PatchForm(NamedTuple):
     def barrier(self) -> Floats:
         """Hessian of N's barrier: -sum_i log N(r_i) weighted by a, and log det S scaled by W."""
         moments = self.patch.moments
+        # The columns' part, r r^T (a / N(r)) r r^T in coordinates of pairs, and the part of log det
+        # S, E -> W E W, on the contrasts.
         matrix = (moments * (self.weights / self.values())) @ moments.T
         scaling, own = self._scaling(), self._contrasts()
         pairs = Pairs.of(len(scaling))
@@ -116,6 +118,7 @@ class PatchForm(NamedTuple):
         values, curvature = self.values(), self.curvature()
         changed = numbers @ self.patch.moments
         turned = -self.patch.pairs.matrix(numbers)[1:, 1:]
+        # Linearised complementarity: a_i N(r_i) = mu and S Y = mu (symmetrised by W).
         weights = target / values - self.weights - self.weights / values * changed
         scaling = self._scaling()
         above = target * np.linalg.inv(curvature) - self.above - scaling @ turned @ scaling
@@ -162,6 +165,8 @@ class PatchForm(NamedTuple):
 def first_patch_form(patch: Patch) -> PatchForm:
     """First form of a patch, without weights: its curvature is that of the columns' own spread."""
     pairs = patch.pairs
+    # The form is -(r - m)^T C^-1 (r - m) for the mean m and covariance C of the columns, raised
+    # until it is positive at all of them.
     spread = pairs.matrix(patch.moments.mean(axis=1))
     middle = spread[0, 1:]
     curvature = np.linalg.inv(spread[1:, 1:] - np.outer(middle, middle))
@@ -176,6 +181,7 @@ def first_patch_form(patch: Patch) -> PatchForm:
 
 def _room(matrix: Floats, change: Floats, share: float) -> float:
     """Step length at which an eigenvalue of a positive matrix would get near 0."""
+    # The least eigenvalue of change relative to matrix, by congruence with the Cholesky factor.
     inverse = np.linalg.inv(np.linalg.cholesky(matrix))
     least = float(np.linalg.eigvalsh(inverse @ change @ inverse.T)[0])
     return min(1.0, share / max(-least, 1e-9))

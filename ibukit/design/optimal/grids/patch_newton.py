@@ -47,6 +47,8 @@ class PatchNewtonSystem(NamedTuple):
         curvature = np.sqrt(gradient[pairs.first] + gradient[pairs.second])
         blocks = list(_moments_jacobian(parts, local, pairs))
         jacobian = np.vstack([*blocks, pairs.products(products.first, products.second)]) / curvature
+        # Eliminating J's change leaves jacobian H^-1 jacobian^T, with H diagonal in whitened
+        # coordinates; each patch adds its barrier's Hessian on its own block.
         matrix = jacobian @ jacobian.T
         place = 0
         for part in parts:
@@ -57,6 +59,7 @@ class PatchNewtonSystem(NamedTuple):
         matrix[rest, rest] += products.slacks / products.shares
         second = []
         for part, f in zip(parts, local, strict=True):
+            # The second moments of a patch at J = I: f f^T, plus 1 for the squared mean.
             moment = f @ f.T
             moment[0, 0] += 1
             second.append(part.patch.pairs.of_matrix(moment))

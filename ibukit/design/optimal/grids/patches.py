@@ -46,6 +46,8 @@ class Patch(NamedTuple):
         """Patch of the given secrets; distances are in nats."""
         m = len(secrets)
         inside = distances[np.ix_(secrets, secrets)]
+        # Contrasts are divided by the shortest step, because columns differ by that much: all
+        # coordinates of columns are then of order 1.
         step = min(float(inside[~np.eye(m, dtype=bool)].min()), 1.0)
         mean, across = np.full((1, m), 1 / m), contrasts(m).T / step
         relative, _ = deviations(extremal_logs(inside), mean[0])

@@ -107,6 +107,8 @@ def _symmetries(distances: Floats, theta: Floats) -> list[Ints]:
             if len(found) > MAX_SYMMETRIES:
                 break
             continue
+        # Candidates for the image of secret x: of its probability and distances, not taken yet, and
+        # at the right distances from all images chosen so far.
         fits = same[x].copy()
         fits[chosen] = False
         fits &= (lengths[:, chosen] == lengths[x, :x]).all(axis=1)
@@ -126,6 +128,7 @@ def _symmetry_adapted_basis(images: Ints) -> tuple[Floats, Ints]:
     for kind in range(len(images)):
         # Image i is the product of the reflections whose bits i has.
         signs = np.array([(-1.0) ** (int(each) & kind).bit_count() for each in number])
+        # Projection on the vectors with these signs: sum over the images of sign times permutation.
         made = np.zeros((k, k))
         for sign, image in zip(signs, images, strict=True):
             made[image, np.arange(k)] += sign
@@ -133,6 +136,7 @@ def _symmetry_adapted_basis(images: Ints) -> tuple[Floats, Ints]:
         vectors = made[:, orbits]
         vectors = vectors[:, np.abs(vectors).max(axis=0) > 0]
         vectors /= np.linalg.norm(vectors, axis=0)
+        # Among the vectors that all reflections keep, the ones vector is removed.
         if kind == 0:
             vectors = (
                 vectors @ np.linalg.qr((np.ones(k) @ vectors)[:, None], mode="complete")[0][:, 1:]
