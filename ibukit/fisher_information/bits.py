@@ -32,7 +32,7 @@ LAST_NODE_FACTOR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Tilted:
+class TiltedBits:
     """Bits tilted by exp(-s t) at each t, for one turn; complex for turns other than 1."""
 
     t: Floats
@@ -114,7 +114,7 @@ class BitInformation:
         """Approximate number of multiplications for one distribution."""
         return 8.0 * len(self._turns) * len(self._nodes(theta)) * self.k**2 + 2.0 * self.k**3
 
-    def tilted(self, theta: Floats) -> Iterator[Tilted]:
+    def tilted(self, theta: Floats) -> Iterator[TiltedBits]:
         """Tilted bits at each t, turn by turn."""
         q, c = self._q, self._c
         t = self._nodes(theta)
@@ -124,7 +124,7 @@ class BitInformation:
             total = 1 - q + q * turn * power
             weight = coefficient * LOG_T_STEP * t * np.exp(-t * none) * total.prod(axis=1)
             one = q * turn * power / total
-            yield Tilted(t, weight, one, q, c)
+            yield TiltedBits(t, weight, one, q, c)
 
     def covariance(self, theta: Floats) -> Floats:
         """Covariance C, (k, k): inverse of the information on directions that keep the sum."""

@@ -10,10 +10,10 @@ has the variance
 
 (Gauss and Markov), an upper bound whatever else is true. From below, V >= (w . v)^2 / (v J v) for
 every direction v that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved,
-and V counts if the two bounds meet. Noise on a plane is a convolution but for what happens at the
-border, and a convolution that is reflected there is a product after cosine transforms: with its
-inverse ahead, generalised minimal residuals take some ten to fifty steps. Where the noise spreads
-over most of the grid that is no longer so, and the matrix is left to others.
+and V counts if the two bounds meet. Noise on a plane is a convolution except at the border, and a
+convolution that is reflected there is a product after cosine transforms: with its inverse ahead,
+generalised minimal residuals take some ten to fifty steps. Where the noise spreads over most of the
+grid that is no longer so, and the matrix is left to others.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
 )
 
 
-class Unsolved(Exception):
+class UnsolvedProgramme(Exception):
     """Raised if the solver gives up on a programme that has a solution."""
 
 
@@ -76,7 +76,7 @@ class Polytope:
         try:
             self._record_bounds(self.maximiser(weights), lower, upper)
             bound[x] = self.vertices[-1][x]
-        except Unsolved:
+        except UnsolvedProgramme:
             bound[x] = 1.0 if bound is upper else 0.0
             self.unsolved += 1
 
@@ -189,6 +189,6 @@ def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeRes
         found = _solve_once(cost, rows, most, bounds, **how)
         if found is not None:
             return found
-    raise Unsolved(
+    raise UnsolvedProgramme(
         "a linear programme over the set of MLEs was not solved, though it is feasible and bounded"
     )

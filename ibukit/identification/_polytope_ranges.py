@@ -34,7 +34,7 @@ def bound_of(
     return float(sign * constant + (sign * slopes).max(initial=0.0) + 2**0.5 * lacking)
 
 
-class Ranges:
+class VertexRanges:
     """Ends found so far, nan if not yet found, and the vertices at which they are attained."""
 
     def __init__(self, size: int) -> None:
@@ -102,12 +102,12 @@ class Ranges:
         raise Stuck
 
 
-def ranges(centre: Floats, basis: Floats) -> Ranges:
+def ranges(centre: Floats, basis: Floats) -> VertexRanges:
     """Ranges of a centre (size,) and an orthonormal basis (free, size).
 
     An end that rounding hides stays nan.
     """
-    found = Ranges(len(centre))
+    found = VertexRanges(len(centre))
     try:
         at = Dictionary(centre, basis)
         found.read(at)

@@ -21,7 +21,7 @@ from ibukit.channels import facts
 from ibukit.domain.efficiency import determined_among_all
 from ibukit.errors import ConvergenceError
 from ibukit.identification import _null_spaces
-from ibukit.identification._polytope import ZERO_MASS, Polytope, Unsolved
+from ibukit.identification._polytope import ZERO_MASS, Polytope, UnsolvedProgramme
 from ibukit.identification.concavity import strictly_concave
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.solvers import Problem, best_found
@@ -102,7 +102,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
                     float(c[self._secrets] @ self._polytope.maximiser(sign * inside))
                     for sign in (-1, 1)
                 ]
-        except Unsolved as reason:
+        except UnsolvedProgramme as reason:
             # Without the programme's solution the ranges give wider ends, which are true.
             box = np.stack([c * self.lower, c * self.upper])
             wider = float(box.min(axis=0).sum()), float(box.max(axis=0).sum())
@@ -145,7 +145,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         try:
             with one_thread():
                 return self._polytope.distance(p[self._secrets]) + outside / 2
-        except Unsolved as reason:
+        except UnsolvedProgramme as reason:
             away = np.maximum(np.maximum(self.lower - p, p - self.upper), 0)
             return _unless(strict, reason, float(away.sum() / 2))
 
@@ -180,12 +180,14 @@ def shortfall(found: MaximiserSet, gap: float) -> str:
     )
 
 
-def determined_probabilities(tally: Tally, theta: Floats) -> NDArray[np.bool_]:
+def determined_probabilities(
+    tally: Tally, theta: Floats, *, strict: bool = True
+) -> NDArray[np.bool_]:
     """Tell which probabilities of the maximiser `theta` all others share, shape (k,)."""
     seen = tally.among_seen
     best = best_found(Problem(seen.operator, seen.counts, seen.n), FINEST_TOLERANCE)
     found = find_maximisers(seen, arguments.frozen(best.theta), best.gap)
-    if missed := shortfall(found, best.gap):
+    if strict and (missed := shortfall(found, best.gap)):
         raise ConvergenceError(
             f"{missed}; ik.theory.mle_set(tally, strict=False) has the rest", found
         )

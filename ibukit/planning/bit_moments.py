@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.fisher_information.bits import BitInformation, Tilted
+from ibukit.fisher_information.bits import BitInformation, TiltedBits
 from ibukit.planning.ascent import Point
 
 
@@ -52,14 +52,14 @@ class BitMoments(BitInformation):
         return 2 * (squares - products @ point.basis @ products)
 
 
-def _of_sum(bits: Tilted, weights: Floats) -> tuple[Any, Any, Any]:
+def _of_sum(bits: TiltedBits, weights: Floats) -> tuple[Any, Any, Any]:
     """Return mean and variance of g = weights . f, and E[(f_x - E f_x) g^2]."""
     mean, variance_of_sum = bits.mean @ weights, bits.square @ weights**2
     along = 2 * mean[:, None] * weights * bits.square + weights**2 * bits.third
     return mean, variance_of_sum, along
 
 
-def _products(bits: Tilted, rule: Any, mean: Any, weights: Floats) -> Floats:
+def _products(bits: TiltedBits, rule: Any, mean: Any, weights: Floats) -> Floats:
     """Return the sum of E[f_x f_y g] over the nodes of the integral."""
     # For x != y only g's own terms in f_x and f_y are correlated with them; the diagonal has the
     # second and third central moments of one bit instead.
@@ -71,7 +71,7 @@ def _products(bits: Tilted, rule: Any, mean: Any, weights: Floats) -> Floats:
 
 
 def _squares(
-    bits: Tilted, rule: Any, mean: Any, variance_of_sum: Any, along: Any, weights: Floats
+    bits: TiltedBits, rule: Any, mean: Any, variance_of_sum: Any, along: Any, weights: Floats
 ) -> Floats:
     """Return the sum of E[f_x f_y g^2] over the nodes of the integral."""
     size = mean**2 + variance_of_sum

@@ -18,7 +18,7 @@ from ibukit.design.optimal.heuristic_paths import guessed_columns
 from ibukit.design.optimal.large_design import large_optimal_design
 from ibukit.design.optimal.path_neighbours import Tangent, random_walk_above
 from ibukit.design.optimal.path_relaxation import Forms, Multipliers, solve_path_relaxation
-from ibukit.design.optimal.whitening import Frame, Pairs
+from ibukit.design.optimal.whitening import Pairs, WhitenedCriterion
 from ibukit.fisher_information import contrasts
 from ibukit.theory.asymptotic_emd import cumulative_sums
 from oracles import naive
@@ -104,7 +104,7 @@ def test_any_multipliers_certify_no_more_than_is_true(path, roots, seed):
     rng, n = np.random.default_rng(seed), len(steps)
     measure, forms = measure_of(steps, roots), Forms.of(steps, theta)
     told = solve_path_relaxation(steps, theta, measure)
-    frame = Frame.at(np.linalg.cholesky(told.information), measure)
+    frame = WhitenedCriterion.at(np.linalg.cholesky(told.information), measure)
     turned = Forms(forms.rows @ frame.root, n)
     products = rng.exponential(size=(2 * n, 2 * n)) * rng.integers(0, 2, (2 * n, 2 * n)) / n
     forged = Multipliers(products + products.T, -frame.value * rng.exponential(size=n))
@@ -324,7 +324,7 @@ def test_many_weights_are_those_of_few(roots):
 def test_the_curvature_in_round_coordinates(roots, rng):
     root = rng.normal(size=(4, 4))
     measure = Criterion(rng.normal(size=(3 if roots else 5, 4)), roots)
-    frame, pairs = Frame.at(root, measure), Pairs.of(4)
+    frame, pairs = WhitenedCriterion.at(root, measure), Pairs.of(4)
     local = Criterion(frame.loadings, roots).at(np.eye(4))
     assert frame.value == pytest.approx(local.value)
     assert frame.value == pytest.approx(measure.at(root @ root.T).value)

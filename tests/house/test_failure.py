@@ -17,7 +17,7 @@ import scipy.optimize
 
 import ibukit as ik
 from ibukit.design import least_information
-from ibukit.identification._polytope_ranges import Ranges
+from ibukit.identification._polytope_ranges import VertexRanges
 from ibukit.solvers import interior_point, maximise, table
 from source_rules import SOURCES, faults, public_objects
 
@@ -85,7 +85,7 @@ def lame_programmes(monkeypatch):
         monkeypatch.setattr(f"{module}.linprog", lambda *given, **how: gives_up)
     # nor does the walk that needs none find anything
     monkeypatch.setattr(
-        "ibukit.identification._polytope.ranges", lambda centre, basis: Ranges(len(centre))
+        "ibukit.identification._polytope.ranges", lambda centre, basis: VertexRanges(len(centre))
     )
 
 

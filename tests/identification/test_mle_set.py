@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.identification._polytope import Polytope, Unsolved
+from ibukit.identification._polytope import Polytope, UnsolvedProgramme
 from ibukit.identification.maximisers import MAX_POINT_WIDTH, bound_on_ratios
 from ibukit.tally.likelihood import ratios
 from ibukit.theory import mle_set
@@ -343,7 +343,7 @@ def test_a_sum_whose_programme_is_not_solved_has_what_the_ranges_imply(monkeypat
     found = ik.theory.mle_set(TWELVE.tally_counts([1, 4, 1]))
 
     def unsolved(self, weights):
-        raise Unsolved
+        raise UnsolvedProgramme
 
     monkeypatch.setattr(Polytope, "maximiser", unsolved)
     weights = np.array([1.0, -2.0, 3.0])
@@ -359,7 +359,7 @@ def test_a_distance_whose_programme_is_not_solved_is_at_least_that_from_the_rang
     found = ik.theory.mle_set(TWELVE.tally_counts([1, 4, 1]))
 
     def unsolved(self, theta):
-        raise Unsolved
+        raise UnsolvedProgramme
 
     exact = found.distance([0.1, 0.1, 0.8])
     monkeypatch.setattr(Polytope, "distance", unsolved)

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import ibukit as ik
 from ibukit.identification import _polytope_ranges, _simplex_dictionary
-from ibukit.identification._polytope import Polytope, Unsolved
+from ibukit.identification._polytope import Polytope, UnsolvedProgramme
 from ibukit.identification._polytope_ranges import bound_of, ranges
 from ibukit.identification._simplex_dictionary import Dictionary, Stuck
 
@@ -149,7 +149,7 @@ def test_what_rounding_has_spoilt_is_no_proof_and_is_computed_anew(rng):
     whole = ranges(centre, basis)
     at = walked(centre, basis)
     at.slopes = at.slopes * (1 + 1e-4)
-    spoilt = _polytope_ranges.Ranges(12)
+    spoilt = _polytope_ranges.VertexRanges(12)
     spoilt.read(at)
     assert np.isnan(spoilt.upper).all(), "slopes that are not those of the polytope"
     at.refresh()
@@ -199,7 +199,7 @@ def test_ends_without_a_solution_are_counted_one_by_one(monkeypatch):
     def at_times(weights):
         asked.append(len(asked) % 3 == 1)
         if asked[-1]:
-            raise Unsolved
+            raise UnsolvedProgramme
         return highest(weights)
 
     monkeypatch.setattr(polytope, "maximiser", at_times)

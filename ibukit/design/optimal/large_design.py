@@ -19,7 +19,7 @@ from ibukit.design.optimal.column_weights import (
     Dual,
     WeightsNewtonSystem,
 )
-from ibukit.design.optimal.whitening import Frame, Pairs
+from ibukit.design.optimal.whitening import Pairs, WhitenedCriterion
 
 
 def large_optimal_design(
@@ -50,7 +50,7 @@ def large_optimal_design(
         # Averaging over the images makes J block diagonal, one block for each kind.
         information = np.where(same_kind, (points.T * weights) @ points, 0)
         root = np.asarray(np.linalg.cholesky(information), dtype=np.float64)
-        frame = Frame.at(root, criterion, kinds)
+        frame = WhitenedCriterion.at(root, criterion, kinds)
         local = np.asarray(np.linalg.solve(frame.root, points.T).T, dtype=np.float64)
         scores = local**2 @ frame.gradient
         constraints = np.column_stack([local[:, kept], ones])
@@ -94,7 +94,7 @@ def large_optimal_design(
 
 def _newton_system(
     moments: Floats,
-    frame: Frame,
+    frame: WhitenedCriterion,
     pairs: Pairs,
     weights: Floats,
     slacks: Floats,

@@ -27,7 +27,7 @@ from tqdm import tqdm
 from ibukit._ground.arguments import Floats
 from ibukit.design.optimal.column_generation import deviations
 from ibukit.design.optimal.column_weights import Criterion, Dual, reach
-from ibukit.design.optimal.whitening import Frame, Pairs
+from ibukit.design.optimal.whitening import Pairs, WhitenedCriterion
 from ibukit.fisher_information import contrasts
 
 MAX_ITERATIONS = 60
@@ -100,7 +100,9 @@ class Multipliers(NamedTuple):
         crossed = (first.T * self.ties) @ second
         return 0.5 * (forms.rows.T @ self.products @ forms.rows + crossed + crossed.T)
 
-    def certify(self, forms: Forms, frame: Frame, degree: float) -> tuple[Dual, float] | None:
+    def certify(
+        self, forms: Forms, frame: WhitenedCriterion, degree: float
+    ) -> tuple[Dual, float] | None:
         """The tangent and its highest score b / s; None if the multipliers prove nothing.
 
         `forms` are in the frame's coordinates. Multipliers of products that are negative are not
@@ -152,7 +154,7 @@ def solve_path_relaxation(steps: Floats, theta: Floats, criterion: Criterion) ->
     for _ in tqdm(
         range(MAX_ITERATIONS), desc="bound", unit=" steps", leave=False, disable=None, delay=1
     ):
-        frame = Frame.at(root, criterion)
+        frame = WhitenedCriterion.at(root, criterion)
         turned = Forms(forms.rows @ frame.root, forms.steps)
         # In whitened coordinates J is the identity, so v_a^T J v_b is a plain product of rows.
         products = 1 + turned.rows @ turned.rows.T
@@ -235,7 +237,7 @@ class _PathNewtonSystem(NamedTuple):
     """
 
     forms: Forms
-    frame: Frame
+    frame: WhitenedCriterion
     pairs: Pairs
     slacks: Floats
     multipliers: Multipliers
@@ -248,7 +250,7 @@ class _PathNewtonSystem(NamedTuple):
     @staticmethod
     def at(
         forms: Forms,
-        frame: Frame,
+        frame: WhitenedCriterion,
         pairs: Pairs,
         slacks: Floats,
         multipliers: Multipliers,

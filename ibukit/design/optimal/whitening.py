@@ -69,7 +69,7 @@ def eigen_by_kind(matrix: Floats, kinds: Ints | None) -> tuple[Floats, Floats]:
     return values, vectors
 
 
-class Frame(NamedTuple):
+class WhitenedCriterion(NamedTuple):
     """A criterion at J = root root^T, in coordinates in which J = I and G = diag(gradient)."""
 
     root: Floats
@@ -80,7 +80,7 @@ class Frame(NamedTuple):
     roots: bool
 
     @staticmethod
-    def at(root: Floats, criterion: Criterion, kinds: Ints | None = None) -> Frame:
+    def at(root: Floats, criterion: Criterion, kinds: Ints | None = None) -> WhitenedCriterion:
         """Turn the root so that the gradient is diagonal; kinds of coordinates stay apart."""
         # With J = R R^T the loadings become R^-1 l, and J the identity; a rotation then makes the
         # gradient diagonal without changing J.
@@ -90,7 +90,9 @@ class Frame(NamedTuple):
         whole = (loadings.T * weights) @ loadings
         gradient, turn = eigen_by_kind(whole, kinds)
         value = float((np.sqrt(squares) if criterion.roots else squares).sum())
-        return Frame(root @ turn, value, gradient, loadings @ turn, squares, criterion.roots)
+        return WhitenedCriterion(
+            root @ turn, value, gradient, loadings @ turn, squares, criterion.roots
+        )
 
     def curvature(self, pairs: Pairs) -> tuple[Floats, Floats]:
         """Second derivative: a diagonal, shape (pairs,), minus x^T x for the rows x."""
