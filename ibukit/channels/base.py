@@ -16,7 +16,7 @@ from ibukit.channels._gram_kernels import mirror
 
 
 class Score(NamedTuple):
-    r"""Log-likelihood, gradient and smallest probability at a distribution :math:`\theta`.
+    r"""Log-likelihood, gradient and smallest probability at a distribution.
 
     Examples
     --------

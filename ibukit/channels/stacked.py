@@ -15,7 +15,7 @@ from ibukit.channels.base import Channel, Score, sum_scores
 
 @dataclass(frozen=True, eq=False)
 class StackedChannel(Channel):
-    """Channels over the same secrets, their reports one after the other; there may be none.
+    """Channels over the same secrets, perhaps none, their reports one after the other.
 
     Parameters
     ----------

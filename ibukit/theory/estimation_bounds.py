@@ -121,7 +121,7 @@ def entropy_factor(k: int) -> float:
 
 @dataclass(frozen=True)
 class LdpBounds:
-    r"""Bounds from epsilon alone, in the form of the paper's theorems. See `ldp_bounds`.
+    r"""Bounds from epsilon alone, as the paper's theorems have them. See `ldp_bounds`.
 
     Attributes
     ----------
