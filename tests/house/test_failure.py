@@ -121,8 +121,9 @@ def lame_quadrature(monkeypatch):
 
 
 def lame_smoother(monkeypatch):
-    for name in ("QUICK_STEPS", "MAX_STEPS"):
-        monkeypatch.setattr(f"ibukit.estimators._roughness.{name}", 1)
+    roughness = in_module("estimators._roughness")
+    for name in ("QUICK", "CAREFUL"):
+        monkeypatch.setattr(roughness, name, getattr(roughness, name)._replace(max_steps=1))
 
 
 def lame_chains(monkeypatch):

@@ -224,13 +224,13 @@ def test_walks_over_all_users_are_counted_before_the_first(counts, monkeypatch):
 
 
 def test_the_fewest_points_are_no_more_than_any_tally_takes(monkeypatch):
-    taken, found = [], _randomized_response._Contour._found
+    taken, found = [], _randomized_response._Contour._moments_of
 
     def counted(line, points):
         taken.append(len(points.w))
         return found(line, points)
 
-    monkeypatch.setattr(_randomized_response._Contour, "_found", counted)
+    monkeypatch.setattr(_randomized_response._Contour, "_moments_of", counted)
     for counts in ([1, 0, 0], [50, 30, 20], [10**4, 1, 1]):
         ik.posterior_mean(KRR.tally_counts(counts), 0.5)
     # all of them, then those between

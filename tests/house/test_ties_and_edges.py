@@ -182,7 +182,7 @@ def test_frequent_reports_have_the_second_term_of_their_expansion(mean):
 
 
 def test_the_words_for_zeros_of_either_sign_are_the_same():
-    assert seeding._shares(np.array([-0.0, 1.0])) == seeding._shares(np.array([0.0, 1.0]))
+    assert seeding.text(np.array([-0.0, 1.0])) == seeding.text(np.array([0.0, 1.0]))
 
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=lambda mechanism: type(mechanism).__name__)

@@ -20,7 +20,8 @@ from rounding_noise import SIZE, Noise  # noqa: E402
 # made of them
 LOOP = """
 import ibukit as ik
-from ibukit.design.privic import options
+import importlib
+privic = importlib.import_module("ibukit.design.privic.privic")
 
 paris = ik.datasets.load_gowalla("privic_paris")
 
@@ -31,7 +32,7 @@ def drawn():
             print([tally.counts.tolist() for tally in loop.tallies()])
 
 drawn()
-options.quantize = lambda p: p
+privic.quantize = lambda p: p
 drawn()
 """
 # what each operator and each solver answers
