@@ -50,7 +50,8 @@ class Trajectories:
     """
 
     tally: Tally
-    prior_exponents: Floats | None  # alpha - 1, if not all 0
+    prior_exponents: Floats | None
+    """Alpha - 1, or None if all are 0."""
     tangent_point: Floats
     slope: Floats
     hessian: Floats
@@ -77,16 +78,8 @@ class Trajectories:
         hessian = moves.hessian + MIN_CURVATURE * (basis @ basis.T)
         centre = moves.centre + covariance @ moves.slope
         prior_exponents = moves.alpha - 1 if (moves.alpha != 1).any() else None
-        return cls(
-            moves.tally,
-            prior_exponents,
-            moves.centre,
-            moves.slope,
-            hessian,
-            root,
-            covariance,
-            centre,
-        )
+        parabola = moves.centre, moves.slope, hessian
+        return cls(moves.tally, prior_exponents, *parabola, root, covariance, centre)
 
     def weight(self, p: Floats) -> float:
         """Log-weight W, up to a constant: log-density less the parabola."""
@@ -94,13 +87,11 @@ class Trajectories:
 
     def log_density(self, p: Floats) -> float:
         """Log-density of the posterior, up to a constant."""
-        with np.errstate(divide="ignore"):  # where a report is impossible it is -inf, and refused
-            log_likelihood = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
-        return (
-            log_likelihood
-            if self.prior_exponents is None
-            else log_likelihood + float(self.prior_exponents @ np.log(p))
-        )
+        # If a report is impossible the log-likelihood is -inf, and the end is refused.
+        with np.errstate(divide="ignore"):
+            value = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
+        exponents = self.prior_exponents
+        return value if exponents is None else value + float(exponents @ np.log(p))
 
     def parabola(self, p: Floats) -> float:
         """Value of the parabola Q."""
@@ -114,14 +105,13 @@ class Trajectories:
         backwards.
         """
         p = self._walk(p, rng)
-        deviation, max_reflections = p - self.centre, MAX_REFLECTIONS_PER_SECRET * len(p)
+        off, most = p - self.centre, MAX_REFLECTIONS_PER_SECRET * len(p)
         velocity = self.root @ rng.standard_normal(self.root.shape[1])
-        hits = int(
-            travel(deviation, velocity, self.centre, self.covariance, self.time, max_reflections)
-        )
-        if hits > max_reflections:
+        hits = int(travel(off, velocity, self.centre, self.covariance, self.time, most))
+        if hits > most:
             return None, hits
-        end = np.maximum(self.centre + deviation, MIN_DRAWN)  # by rounding an entry may be below 0
+        # Rounding may leave an entry below 0.
+        end = np.maximum(self.centre + off, MIN_DRAWN)
         return self._walk(end / end.sum(), rng), hits
 
     def _walk(self, p: Floats, rng: Generator) -> Floats:
@@ -145,12 +135,7 @@ class Trajectories:
         M)_z^3 times the mean square of the deviations of (p M)_z. Without it more ends are refused.
         """
         operator = self.tally.operator
-        squares = np.mean(
-            [operator.forward(draw - self.tangent_point) ** 2 for draw in draws], axis=0
-        )
-        correction = operator.adjoint(
-            self.tally.counts * squares / operator.forward(self.tangent_point) ** 3
-        )
-        return replace(
-            self, slope=self.slope + correction, centre=self.centre + self.covariance @ correction
-        )
+        start, counts = self.tangent_point, self.tally.counts
+        squares = np.mean([operator.forward(draw - start) ** 2 for draw in draws], axis=0)
+        bent = operator.adjoint(counts * squares / operator.forward(start) ** 3)
+        return replace(self, slope=self.slope + bent, centre=self.centre + self.covariance @ bent)

@@ -37,7 +37,7 @@ BOUND_TOLERANCE = 1e-11
 # A larger residual of the constraints means that the weights belong to no channel.
 FEASIBILITY_TOLERANCE = 1e-11
 # Share of the way to the boundary (a weight or a slack of 0) that a step takes.
-MAX_SHARE_TO_BOUNDARY = 0.995
+STEP_SHARE = 0.995
 # Iterations of NNLS for each column when the weights are made few; 3, its default, are too few for
 # 24 secrets.
 NNLS_STEPS_PER_COLUMN = 30
@@ -172,13 +172,13 @@ def _central_path(
     for _ in range(MAX_ITERATIONS):
         slope = criterion.at((points.T * weights) @ points)
         scores = squares @ (slope.gradient.ravel() @ vectorise)
-        primal_residual = target - weights @ moments[:, -d - 1 :]
+        primal = target - weights @ moments[:, -d - 1 :]
         highest = float((scores - points @ multipliers[:-1]).max())
         # Every iterate is a tangent and proves a bound; the best one is kept.
         tangent = Dual(slope.value, slope.gradient, multipliers[:-1], criterion.degree)
         if tangent.bound(highest) > best_bound:
             dual, best_bound = tangent, tangent.bound(highest)
-        if np.abs(primal_residual).max() < FEASIBILITY_TOLERANCE and slope.value < lowest:
+        if np.abs(primal).max() < FEASIBILITY_TOLERANCE and slope.value < lowest:
             best, lowest = weights, slope.value
         if best_bound >= (1 - tolerance) * lowest:
             break
@@ -188,22 +188,15 @@ def _central_path(
             slacks = multipliers[-1] - scores
         dual_residual = moments[:, -d - 1 :] @ multipliers - scores - slacks
         try:
-            newton = _newton_system(
-                moments,
-                vectorise.T @ slope.second @ vectorise,
-                weights,
-                slacks,
-                dual_residual,
-                primal_residual,
-            )
+            second = vectorise.T @ slope.second @ vectorise
+            newton = _newton_system(moments, second, weights, slacks, (dual_residual, primal))
         except np.linalg.LinAlgError:
             # Rounding makes the system singular near the end; the bound tells the quality.
             break
-        length, (weights_step, slacks_step, multipliers_step) = newton.centred()
+        length, steps = newton.centred()
+        current = weights, slacks, multipliers
         weights, slacks, multipliers = (
-            weights + length * weights_step,
-            slacks + length * slacks_step,
-            multipliers + length * multipliers_step,
+            value + length * step for value, step in zip(current, steps, strict=True)
         )
     return best, best_bound, dual
 
@@ -220,23 +213,24 @@ class WeightsNewtonSystem:
     moments: Floats
     weights: Floats
     slacks: Floats
-    dual_residual: Floats
-    primal_residual: Floats
+    residuals: tuple[Floats, Floats]
+    """Of the slacks' equations (dual) and of the constraints (primal)."""
     inverse: tuple[Floats, bool]
     constraints: Floats
 
     def step(self, target: float) -> tuple[Floats, Floats, Floats]:
         """Changes of weights, slacks and multipliers towards a_i s_i = target."""
-        rows = len(self.primal_residual)
+        dual, primal = self.residuals
+        rows = len(primal)
         ratio, correction = self.weights / self.slacks, target / self.weights - self.slacks
-        right = self.moments.T @ (ratio * (correction - self.dual_residual))
-        right[-rows:] -= self.primal_residual
+        right = self.moments.T @ (ratio * (correction - dual))
+        right[-rows:] -= primal
         solution = cho_solve(self.inverse, right)
-        change = ratio * (correction - self.dual_residual - self.moments @ solution)
+        change = ratio * (correction - dual - self.moments @ solution)
         # Project once more onto the constraints: near the end the large matrix is too
         # ill-conditioned to keep them.
         means = self.moments[:, -rows:]
-        change += ratio * (means @ (self.constraints @ (self.primal_residual - change @ means)))
+        change += ratio * (means @ (self.constraints @ (primal - change @ means)))
         return change, correction - change / ratio, solution[-rows:]
 
     def centred(self) -> tuple[float, tuple[Floats, Floats, Floats]]:
@@ -246,12 +240,11 @@ class WeightsNewtonSystem:
         smaller is the mu that the step itself aims at.
         """
         weights, slacks = self.weights, self.slacks
-        weights_step, slacks_step, _ = self.step(0.0)
-        after = (weights + reach(weights, weights_step) * weights_step) @ (
-            slacks + reach(slacks, slacks_step) * slacks_step
-        )
+        first, second, _ = self.step(0.0)
+        after = weights + reach(weights, first) * first
+        left = after @ (slacks + reach(slacks, second) * second)
         mean = float(weights @ slacks)
-        shrunk = min(max(min(float(after / mean), 1.0) ** 3, 1e-3), 0.5)
+        shrunk = min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5)
         changes = self.step(mean / len(weights) * shrunk)
         return min(reach(weights, changes[0]), reach(slacks, changes[1])), changes
 
@@ -261,19 +254,17 @@ def _newton_system(
     second: Floats,
     weights: Floats,
     slacks: Floats,
-    dual_residual: Floats,
-    primal_residual: Floats,
+    residuals: tuple[Floats, Floats],
 ) -> WeightsNewtonSystem:
     matrix = (moments.T * (weights / slacks)) @ moments
-    rows = len(primal_residual)
+    rows = len(residuals[1])
     constraints = np.asarray(np.linalg.inv(matrix[-rows:, -rows:]), dtype=np.float64)
     matrix[:-rows, :-rows] += np.linalg.inv(second)
-    return WeightsNewtonSystem(
-        moments, weights, slacks, dual_residual, primal_residual, cho_factor(matrix), constraints
-    )
+    factor = cho_factor(matrix)
+    return WeightsNewtonSystem(moments, weights, slacks, residuals, factor, constraints)
 
 
-def reach(values: Floats, change: Floats, share: float = MAX_SHARE_TO_BOUNDARY) -> float:
+def reach(values: Floats, change: Floats, share: float = STEP_SHARE) -> float:
     """Step length, at most 1, that goes a share of the way to the first value of 0."""
     falling = change < 0
     return min(1.0, share * float((-values[falling] / change[falling]).min(initial=np.inf)))

@@ -54,18 +54,17 @@ def large_optimal_design(
         local = np.asarray(np.linalg.solve(frame.root, points.T).T, dtype=np.float64)
         scores = local**2 @ frame.gradient
         constraints = np.column_stack([local[:, kept], ones])
-        primal_residual = target - weights @ constraints
+        primal = target - weights @ constraints
         linear = np.zeros(d)
         linear[kept] = multipliers[:-1]
         highest = float((scores - points @ linear).max())
         inverse = np.linalg.inv(frame.root)
         # The tangent is turned back to the coordinates of `points` before it is compared or kept.
-        tangent = Dual(
-            frame.value, (inverse.T * frame.gradient) @ inverse, linear, criterion.degree
-        )
+        quadratic = (inverse.T * frame.gradient) @ inverse
+        tangent = Dual(frame.value, quadratic, linear, criterion.degree)
         if highest > 0 and tangent.bound(highest) > best_bound:
             dual, best_bound = tangent, tangent.bound(highest)
-        if np.abs(primal_residual).max() < FEASIBILITY_TOLERANCE and frame.value < lowest:
+        if np.abs(primal).max() < FEASIBILITY_TOLERANCE and frame.value < lowest:
             best, lowest = weights, frame.value
         if max(best_bound, bound) >= (1 - tolerance) * lowest:
             break
@@ -76,19 +75,16 @@ def large_optimal_design(
         moments = np.column_stack([pairs.squares(local), constraints])
         dual_residual = np.column_stack([points[:, kept], ones]) @ multipliers - scores - slacks
         try:
-            newton = _newton_system(
-                moments, frame, pairs, weights, slacks, dual_residual, primal_residual
-            )
+            residuals = dual_residual, primal
+            newton = _newton_system(moments, frame, pairs, weights, slacks, residuals)
         except np.linalg.LinAlgError:
             # Rounding makes the system singular near the end.
             break
-        length, (weights_step, slacks_step, multipliers_step) = newton.centred()
-        weights, slacks = weights + length * weights_step, slacks + length * slacks_step
+        length, (first, second, turned) = newton.centred()
+        weights, slacks = weights + length * first, slacks + length * second
         # The step's multipliers belong to whitened coordinates, the others to those of the points.
-        from_whitened = inverse[np.ix_(kept, kept)].T
-        multipliers = multipliers + length * np.append(
-            from_whitened @ multipliers_step[:-1], multipliers_step[-1]
-        )
+        back = inverse[np.ix_(kept, kept)].T
+        multipliers = multipliers + length * np.append(back @ turned[:-1], turned[-1])
     return best, lowest, dual
 
 
@@ -98,10 +94,9 @@ def _newton_system(
     pairs: Pairs,
     weights: Floats,
     slacks: Floats,
-    dual_residual: Floats,
-    primal_residual: Floats,
+    residuals: tuple[Floats, Floats],
 ) -> WeightsNewtonSystem:
-    rows = len(primal_residual)
+    rows = len(residuals[1])
     # The Gram matrix of the moments with weights a / s, plus the inverse of the criterion's
     # curvature: a diagonal plus a few rows instead of a full inverse.
     rooted = moments * np.sqrt(weights / slacks)[:, None]
@@ -111,6 +106,4 @@ def _newton_system(
     matrix[:-rows, :-rows] += added.T @ added
     matrix[np.diag_indices(len(diagonal))] += diagonal
     factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-    return WeightsNewtonSystem(
-        moments, weights, slacks, dual_residual, primal_residual, factor, constraints
-    )
+    return WeightsNewtonSystem(moments, weights, slacks, residuals, factor, constraints)

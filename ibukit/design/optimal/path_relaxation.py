@@ -17,6 +17,8 @@ b / s. The bound holds for any N; it is tight if N is nearly optimal.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +39,7 @@ RELAXATION_TOLERANCE = 1e-6
 TIE_RESIDUAL_TOLERANCE = 1e-9
 # Share of the way to the boundary that a step takes, and the least eigenvalue that J keeps of its
 # size before the step.
-MAX_SHARE_TO_BOUNDARY, MIN_EIGENVALUE_KEPT = 0.99, 0.3
+STEP_SHARE, MIN_EIGENVALUE_KEPT = 0.99, 0.3
 # Slack of every product at the start; and mu as a share of the criterion.
 FIRST_SLACK, FIRST_MU = 0.1, 0.1
 
@@ -86,6 +88,11 @@ class Forms(NamedTuple):
     def ties(self) -> tuple[Floats, Floats]:
         """The two forms of each step, whose product is 0 on extremal columns."""
         return self.rows[: self.steps], self.rows[self.steps :]
+
+    def tie_residual(self) -> Floats:
+        """Products of the two forms of each step where J = 1, which should be 0."""
+        first, second = self.ties()
+        return 1 + (first * second).sum(axis=1)
 
 
 class Multipliers(NamedTuple):
@@ -144,7 +151,7 @@ def solve_path_relaxation(steps: Floats, theta: Floats, criterion: Criterion) ->
     required. Return the best bound met.
     """
     forms, pairs = Forms.of(steps, theta), Pairs.of(len(steps))
-    different_steps = forms.different_steps()
+    free = forms.different_steps()
     root = np.asarray(
         np.linalg.cholesky(_geometric_noise_information(steps, theta)), dtype=np.float64
     )
@@ -159,56 +166,41 @@ def solve_path_relaxation(steps: Floats, theta: Floats, criterion: Criterion) ->
         # In whitened coordinates J is the identity, so v_a^T J v_b is a plain product of rows.
         products = 1 + turned.rows @ turned.rows.T
         if not len(slacks):
-            slacks = np.where(different_steps, np.maximum(products, FIRST_SLACK), 1)
-            multipliers = np.where(
-                different_steps, FIRST_MU * frame.value / (different_steps.sum() / 2) / slacks, 0
-            )
+            slacks = np.where(free, np.maximum(products, FIRST_SLACK), 1)
+            multipliers = np.where(free, FIRST_MU * frame.value / (free.sum() / 2) / slacks, 0)
         # Every iterate's multipliers are tried as a proof, and the best bound is kept.
         certificate = Multipliers(multipliers, ties).certify(turned, frame, criterion.degree)
         if certificate is not None and (
             best is None or certificate[0].bound(certificate[1]) > best.bound
         ):
             best = RelaxationBound(*certificate, frame.root @ frame.root.T, products)
-        tie_residual = 1 + (turned.ties()[0] * turned.ties()[1]).sum(axis=1)
         if (
             best is not None
             and best.bound >= (1 - RELAXATION_TOLERANCE) * frame.value
-            and np.abs(tie_residual).max() < TIE_RESIDUAL_TOLERANCE
+            and np.abs(turned.tie_residual()).max() < TIE_RESIDUAL_TOLERANCE
         ):
             break
         try:
-            newton = _PathNewtonSystem.at(
-                turned,
-                frame,
-                pairs,
-                slacks,
-                Multipliers(multipliers, ties),
-                products - slacks,
-                tie_residual,
-            )
+            factor = _factor(turned, frame, pairs, multipliers / slacks)
         except np.linalg.LinAlgError:
             # Rounding makes the system singular near the end; the bound tells the quality.
             break
-        mean = float((multipliers * slacks).sum() / different_steps.sum())
+        residual = np.where(free, products - slacks, 0)
+        newton = _PathNewtonSystem(
+            turned, frame, pairs, slacks, Multipliers(multipliers, ties), residual, factor
+        )
+        mean = float((multipliers * slacks).sum() / free.sum())
         # Predictor step to mu = 0; the complementarity that it would leave chooses mu (Mehrotra).
         step = newton.step(0.0)
-        predicted = (
-            multipliers
-            + reach(multipliers, step.multipliers, MAX_SHARE_TO_BOUNDARY) * step.multipliers
-        ) * (
-            slacks
-            + min(
-                reach(slacks, step.slacks, MAX_SHARE_TO_BOUNDARY),
-                _max_step_to_singular(step.information),
-            )
-            * step.slacks
-        )
-        shrink = min(max(float(predicted[different_steps].mean() / mean) ** 3, 1e-3), 0.5)
+        primal = min(reach(slacks, step.slacks, STEP_SHARE), _max_step(step.information))
+        dual = reach(multipliers, step.multipliers, STEP_SHARE)
+        predicted = (multipliers + dual * step.multipliers) * (slacks + primal * step.slacks)
+        shrink = min(max(float(predicted[free].mean() / mean) ** 3, 1e-3), 0.5)
         step = newton.step(mean * shrink)
         length = min(
-            reach(multipliers, step.multipliers, MAX_SHARE_TO_BOUNDARY),
-            reach(slacks, step.slacks, MAX_SHARE_TO_BOUNDARY),
-            _max_step_to_singular(step.information),
+            reach(multipliers, step.multipliers, STEP_SHARE),
+            reach(slacks, step.slacks, STEP_SHARE),
+            _max_step(step.information),
         )
         # The slacks stay products up to a residual that Newton's steps remove; J is updated by its
         # Cholesky root, so it stays positive.
@@ -229,8 +221,9 @@ class _PathStep(NamedTuple):
     ties: Floats
 
 
-class _PathNewtonSystem(NamedTuple):
-    """Linear equations of a step: the matrix of J factored, and the rows of the ties.
+@dataclass(frozen=True, eq=False)
+class _PathNewtonSystem:
+    """Linear equations of a step: the factored matrix of J, and the rows of the ties.
 
     The changes of slacks and multipliers are eliminated first, then that of J; a small system of
     the ties is left.
@@ -242,74 +235,48 @@ class _PathNewtonSystem(NamedTuple):
     slacks: Floats
     multipliers: Multipliers
     residual: Floats
-    tie_residual: Floats
     factor: tuple[Floats, bool]
-    tie_rows: Floats
-    solved_ties: Floats
 
-    @staticmethod
-    def at(
-        forms: Forms,
-        frame: WhitenedCriterion,
-        pairs: Pairs,
-        slacks: Floats,
-        multipliers: Multipliers,
-        residual: Floats,
-        tie_residual: Floats,
-    ) -> _PathNewtonSystem:
-        """Factor the matrix sum_ab h_ab (v_a^T E v_b) (v_a^T F v_b) plus phi's curvature.
-
-        E and F run through the pairs, and h = N / slacks.
-        """
-        matrix = _barrier(forms.rows, multipliers.products / slacks, pairs)
-        diagonal, subtracted = frame.curvature(pairs)
-        if len(subtracted):
-            matrix -= subtracted.T @ subtracted
-        matrix[np.diag_indices(len(matrix))] += diagonal
-        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        # Schur complement: once J is eliminated, the ties have the matrix T H^-1 T^T.
-        tie_rows = pairs.products(*forms.ties())
-        solved_ties = cho_solve(factor, tie_rows.T, check_finite=False)
-        residual = np.where(forms.different_steps(), residual, 0)
-        return _PathNewtonSystem(
-            forms,
-            frame,
-            pairs,
-            slacks,
-            multipliers,
-            residual,
-            tie_residual,
-            factor,
-            tie_rows,
-            solved_ties,
-        )
+    @cached_property
+    def ties(self) -> tuple[Floats, Floats]:
+        """Rows T of the ties, and H^-1 T^T: once J is eliminated their matrix is T H^-1 T^T."""
+        rows = self.pairs.products(*self.forms.ties())
+        return rows, cho_solve(self.factor, rows.T, check_finite=False)
 
     def step(self, target: float) -> _PathStep:
         """Changes towards N_ab times slack_ab = target."""
-        different_steps = self.forms.different_steps()
+        free, (tie_rows, solved_ties) = self.forms.different_steps(), self.ties
         ratio = self.multipliers.products / self.slacks
-        new_multipliers = np.where(different_steps, target / self.slacks, 0)
-        weighted_forms = Multipliers(
-            new_multipliers - ratio * self.residual, self.multipliers.ties
-        ).weighted_sum(self.forms)
-        solution: Floats = cho_solve(
-            self.factor,
-            self.pairs.of_matrix(np.diag(self.frame.gradient) + weighted_forms),
-            check_finite=False,
-        )
-        ties = np.asarray(
-            np.linalg.solve(
-                self.tie_rows @ self.solved_ties, -self.tie_residual - self.tie_rows @ solution
-            ),
-            dtype=np.float64,
-        )
-        information = self.pairs.matrix(solution + self.solved_ties @ ties)
-        change = np.where(
-            different_steps, self.forms.rows @ information @ self.forms.rows.T + self.residual, 0
-        )
+        aim = np.where(free, target / self.slacks, 0)
+        pull = Multipliers(aim - ratio * self.residual, self.multipliers.ties)
+        right = self.pairs.of_matrix(np.diag(self.frame.gradient) + pull.weighted_sum(self.forms))
+        solution: Floats = cho_solve(self.factor, right, check_finite=False)
+        lacking = -self.forms.tie_residual() - tie_rows @ solution
+        ties = np.asarray(np.linalg.solve(tie_rows @ solved_ties, lacking), dtype=np.float64)
+        information = self.pairs.matrix(solution + solved_ties @ ties)
+        products = self.forms.rows @ information @ self.forms.rows.T
+        change = np.where(free, products + self.residual, 0)
         return _PathStep(
-            information, change, new_multipliers - self.multipliers.products - ratio * change, ties
+            information, change, aim - self.multipliers.products - ratio * change, ties
         )
+
+
+def _factor(
+    forms: Forms, frame: WhitenedCriterion, pairs: Pairs, ratio: Floats
+) -> tuple[Floats, bool]:
+    """Factor the matrix sum_ab h_ab (v_a^T E v_b) (v_a^T F v_b) plus phi's curvature.
+
+    E and F run through the pairs, and the ratio h is N / slacks.
+    """
+    matrix = _barrier(forms.rows, ratio, pairs)
+    diagonal, subtracted = frame.curvature(pairs)
+    if len(subtracted):
+        matrix -= subtracted.T @ subtracted
+    matrix[np.diag_indices(len(matrix))] += diagonal
+    factor: tuple[Floats, bool] = cho_factor(
+        matrix, lower=True, overwrite_a=True, check_finite=False
+    )
+    return factor
 
 
 def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
@@ -339,7 +306,7 @@ def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
     return matrix
 
 
-def _max_step_to_singular(change: Floats) -> float:
+def _max_step(change: Floats) -> float:
     """Step length along a change of J = 1 that keeps it well inside the positive matrices."""
     return min(1.0, (1 - MIN_EIGENVALUE_KEPT) / max(-float(np.linalg.eigvalsh(change)[0]), 1e-9))
 

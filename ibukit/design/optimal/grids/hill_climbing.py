@@ -58,24 +58,15 @@ def climbed_columns(
             f"got {distances.max():g}; take fewer secrets or a smaller epsilon"
         )
     k = len(theta)
-    reflections, rng = (
-        Reflections.of(distances, theta),
-        np.random.Generator(np.random.PCG64(WAVES_SEED)),
-    )
+    reflections = Reflections.of(distances, theta)
+    rng = np.random.Generator(np.random.PCG64(WAVES_SEED))
     basis, kinds, images = reflections.basis, reflections.kinds, len(reflections.images)
     measure = Criterion(criterion.loadings @ reflections.in_contrasts(), criterion.roots)
     max_starts = int(PERTURBED_PER_MOMENT * k * (k + 1) / 2 / images) + MIN_STARTS
     relaxation = solve_patch_relaxation(distances, theta, criterion)
-    logs = reflections.unique_up_to_symmetry(
-        np.vstack(
-            [
-                -distances,
-                distances,
-                _climb_in_batches(relaxation, distances, theta, measure, reflections, rng),
-            ]
-        ),
-        distances,
-    )
+    climbed = _climb_in_batches(relaxation, distances, theta, measure, reflections, rng)
+    logs = np.vstack([-distances, distances, climbed])
+    logs = reflections.unique_up_to_symmetry(logs, distances)
     best, lowest = logs, np.inf
     is_small = k**3 <= LARGE_K**3 * images
     min_decrease, rounds = MIN_DECREASE if is_small else MIN_DECREASE_LARGE_K, MAX_CLIMBS
@@ -84,10 +75,8 @@ def climbed_columns(
     for round_index in range(rounds):
         points, sizes = deviations(logs, theta)
         points = points @ basis
-        tolerance = min(
-            max(GAP_SHARE * (1 - relaxation.bound / lowest), MIN_WEIGHTS_TOLERANCE),
-            MAX_WEIGHTS_TOLERANCE,
-        )
+        gap = 1 - relaxation.bound / lowest
+        tolerance = min(max(GAP_SHARE * gap, MIN_WEIGHTS_TOLERANCE), MAX_WEIGHTS_TOLERANCE)
         weights, value, dual = large_optimal_design(
             points, sizes / sizes.sum(), measure, relaxation.bound, tolerance, kinds
         )

@@ -49,7 +49,7 @@ PATCHES_TOLERANCE = 1e-3
 # makes A definite.
 FIRST_PRODUCT_MULTIPLE = 4.0
 # Share of the way to the boundary of the forms that a step takes, and to a singular J.
-MAX_SHARE_TO_BOUNDARY, MAX_SHARE_TO_SINGULAR = 0.95, 0.7
+STEP_SHARE, MAX_SHARE_TO_SINGULAR = 0.95, 0.7
 # Range of the factor by which mu falls in a step.
 MIN_SHRINK, MAX_SHRINK = 1e-3, 0.9
 
@@ -264,11 +264,11 @@ def _take_step(
         1.0,
     )
     for part, step in zip(parts, steps[:-1], strict=True):
-        far = part.reach(step, MAX_SHARE_TO_BOUNDARY)
+        far = part.reach(step, STEP_SHARE)
         primal, dual = min(primal, far[0]), min(dual, far[1])
     last = steps[-1]
-    primal = min(primal, reach(products.slacks, last.weights, MAX_SHARE_TO_BOUNDARY))
-    dual = min(dual, reach(products.shares, last.numbers, MAX_SHARE_TO_BOUNDARY))
+    primal = min(primal, reach(products.slacks, last.weights, STEP_SHARE))
+    dual = min(dual, reach(products.shares, last.numbers, STEP_SHARE))
     moved = [part.moved(step, primal, dual) for part, step in zip(parts, steps[:-1], strict=True)]
     ahead = products._replace(
         slacks=products.slacks + primal * last.weights, shares=products.shares + dual * last.numbers
