@@ -87,9 +87,9 @@ def install(seed: int) -> int:
     import scipy.optimize
 
     import ibukit
-    from ibukit.estimators import certificate
     from ibukit.solvers import _normal_equations, em
     from ibukit.solvers.dense.systems import Systems
+    from ibukit.tally import likelihood
 
     for name in ibukit.__all__:
         getattr(
@@ -113,7 +113,7 @@ def install(seed: int) -> int:
         (scipy.linalg.cho_solve, noise.after(scipy.linalg.cho_solve)),
         (scipy.linalg.solve_triangular, noise.after(scipy.linalg.solve_triangular)),
         (scipy.optimize.nnls, noise.after(scipy.optimize.nnls)),
-        (certificate.ratios, noise.after(certificate.ratios)),
+        (likelihood.ratios, noise.after(likelihood.ratios)),
         (_normal_equations.cholesky, noise.after_solver(_normal_equations.cholesky)),
     ):
         _replace(modules, old, new)
