@@ -1,4 +1,4 @@
-"""A vertex of the set of optimal mechanisms, by HiGHS, with only those guesses of the adversary that matter.
+"""Find a vertex of the set of optimal mechanisms by HiGHS, with those guesses that matter.
 
 With two losses the programme is: maximise sum_y v_y subject to
 
@@ -9,7 +9,8 @@ With one loss its maximum is known to be Q, up to the loss of a constant report,
 of loss Q are those whose report is itself a best guess. So there is nothing to maximise: the
 programme is to find a vertex of
 
-    sum_x prior_x A_xy (loss(x, y) - loss(x, z)) <= 0,   sum_xy prior_x A_xy loss(x, y) = Q,   sum_y A_xy = 1,   A >= 0,
+    sum_x prior_x A_xy (loss(x, y) - loss(x, z)) <= 0,   sum_xy prior_x A_xy loss(x, y) = Q,
+    sum_y A_xy = 1,   A >= 0,
 
 which is the same set and takes a tenth of the time.
 
@@ -36,27 +37,28 @@ from ibukit._ground.arguments import Floats
 
 Mask = NDArray[np.bool_]
 
-# guesses that gain less than this share of the largest loss, summed over the reports, are not
-# missing
+# A guess that gains less than this share of the largest loss, summed over the reports, is not
+# added: the programme is solved without it.
 MIN_GAIN = 1e-9
-# guesses to begin with for each report: itself and a cell's eight neighbours
+# Number of first guesses for each report: itself and the eight neighbours of a cell.
 FIRST_GUESSES = 9
 MAX_NEW = 4
-# by so much of the largest loss an optimum may be missed for the sake of its price
+# Share of the largest loss by which a solution may miss the optimum when its price is minimised.
 PRICE_SLACK = 5e-10
 GOLDEN = (5**0.5 - 1) / 2
-# the least that HiGHS accepts
+# The smallest tolerances that HiGHS accepts.
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Unsolved(Exception):
-    """The solver gave up on a programme, which has a solution; the message has its words."""
+    """The solver gave up on a programme that has a solution; the message is the solver's."""
 
 
 def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
-    """A vertex of the optima whose loss is `bound`, shape (k, m), for a positive prior (k,) and loss (k, m).
+    """Return a vertex of the optima whose loss is `bound`, shape (k, m).
 
-    `bound` is between the least loss and that of the best constant report.
+    The prior, shape (k,), is positive; the loss has shape (k, m). `bound` is between the smallest
+    loss and that of the best constant report.
     """
     k, m = loss.shape
     unit = float(loss.max()) or 1.0
@@ -82,14 +84,17 @@ def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
 
 
 def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> Floats:
-    """An optimal vertex, shape (k, m), for a positive prior (k,), loss (k, m) and adversary_loss (k, guesses)."""
+    """Return an optimal vertex, shape (k, m).
+
+    The prior, shape (k,), is positive; loss has shape (k, m), adversary_loss (k, guesses).
+    """
     k, m = loss.shape
     costs = adversary_loss / (float(adversary_loss.max()) or 1.0)
 
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
         goal, rows = _against_guesses(prior, loss, costs, bound, guesses)
         best = float(goal @ _solved(goal, **rows).x)
-        # of the optima, the cheapest
+        # The second programme takes the cheapest of the optima.
         rows["A_ub"] = sparse.vstack([rows["A_ub"], sparse.csr_array(goal[None])])
         rows["b_ub"] = np.append(rows["b_ub"], best + k * PRICE_SLACK)
         found = _solved(np.append(prices(k * m), np.zeros(m)), **rows).x
@@ -99,7 +104,7 @@ def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float
 
 
 def most_of_two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> float:
-    """What no mechanism's adversary loss exceeds, from the multipliers of `two_losses`' first programme.
+    """Upper bound on the adversary's loss under any mechanism, from `two_losses`' multipliers.
 
     By weak duality it is a bound whatever the solver's tolerances are: see `protection_gap`.
     """
@@ -116,7 +121,8 @@ def most_of_two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, boun
         weights[guesses] = multipliers[:-1]
         weights[np.arange(m), guesses.argmax(axis=1)] += ~weights.any(axis=1)
         weights /= weights.sum(axis=1, keepdims=True)
-        worth = multipliers[-1] / k  # the first programme counts everything k times
+        # The first programme counts everything k times.
+        worth = multipliers[-1] / k
         gained = (costs @ weights.T - worth * loss / most).max(axis=1)
         least = min(least, float(worth * bound / most + prior @ gained))
         return _channel(found.x, k, m), found.x[k * m :] / k
@@ -128,12 +134,15 @@ def most_of_two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, boun
 def _against_guesses(
     prior: Floats, loss: Floats, costs: Floats, bound: float, guesses: Mask
 ) -> tuple[Floats, dict[str, Any]]:
-    """The goal and the rows of the programme for two losses: variables A by columns, then k v_y for each report."""
+    """Return goal and rows of the programme for two losses.
+
+    The variables are A by columns, then k v_y for each report.
+    """
     k, m = loss.shape
     most = float(loss.max()) or 1.0
     spent = sparse.csr_array(np.append((prior[:, None] * loss / most).T.ravel(), np.zeros(m))[None])
     y, z = np.nonzero(guesses)
-    # k v_y in the place of v_y, to be of order 1 like the entries of A
+    # The variable is k v_y instead of v_y, to be of order 1 like the entries of A.
     value = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), y)), shape=(len(y), m))
     beaten = sparse.hstack([_on_report(-prior[:, None] * costs[:, z], y, m), value])
     rows = {
@@ -146,7 +155,7 @@ def _against_guesses(
 
 
 def prices(n: int) -> Floats:
-    """Fixed prices of n variables, none of which is a simple sum of others: one vertex is the cheapest, by itself.
+    """Fixed generic prices of n variables, which make one vertex the only cheapest.
 
     Without them any vertex would do, and which one the simplex method ends at would depend on how a
     machine rounds.
@@ -155,7 +164,7 @@ def prices(n: int) -> Floats:
 
 
 def first_guesses(loss: Floats, adversary_loss: Floats) -> Mask:
-    """For each report the guesses that are best if the secret is the one that it suits best, shape (m, guesses)."""
+    """Best guesses if the secret is the one that the report suits best, shape (m, guesses)."""
     suits = loss.argmin(axis=0)
     order = np.argsort(adversary_loss[suits], axis=1, kind="stable")[:, :FIRST_GUESSES]
     guesses = np.zeros((loss.shape[1], adversary_loss.shape[1]), dtype=bool)
@@ -166,7 +175,7 @@ def first_guesses(loss: Floats, adversary_loss: Floats) -> Mask:
 def _all_that_matter(
     solve: Callable[[Mask], tuple[Floats, Floats]], guesses: Mask, prior: Floats, costs: Floats
 ) -> Floats:
-    """Solve with ever more guesses until none costs less, after a report y, than what the solution has for y."""
+    """Add guesses until none costs less, after a report y, than the solution's value for y."""
     while True:
         channel, values = solve(guesses)
         expected = (channel.T * prior) @ costs
@@ -184,8 +193,8 @@ def _all_that_matter(
 
 
 def _on_report(weights: Floats, y: NDArray[np.intp], m: int) -> Any:
-    """Row i weighs the secrets of report y_i by column i of `weights` (k, rows), times k to be of order 1."""
-    # variables: A by columns, all secrets of report 0, then of report 1, ...
+    """Row i weighs the secrets of report y_i by k times column i of `weights` (k, rows)."""
+    # The variables are A by columns: all secrets of report 0, then of report 1, and so on.
     k, n = weights.shape
     places = (np.repeat(np.arange(n), k), (y[:, None] * k + np.arange(k)).ravel())
     return sparse.csr_array(((k * weights).T.ravel(), places), shape=(n, k * m))
@@ -196,7 +205,7 @@ def _rows_that_sum(k: int, m: int) -> Any:
 
 
 def _solved(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
-    # simplex and not interior point: it ends at a vertex by itself
+    # The simplex method ends at a vertex by itself, the interior point does not.
     rows = {
         "A_ub": sparse.csc_array(A_ub),
         "b_ub": b_ub,
@@ -210,6 +219,6 @@ def _solved(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
 
 
 def _channel(x: Floats, k: int, m: int) -> Floats:
-    """The variables as a matrix; what is negative by the solver's tolerance is 0, and rows sum to 1 up to rounding."""
+    """Return the variables as a matrix without small negative entries, its rows summing to 1."""
     channel = np.maximum(x[: k * m].reshape(m, k).T, 0)
     return np.asarray(channel / channel.sum(axis=1, keepdims=True))

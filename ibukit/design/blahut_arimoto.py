@@ -1,4 +1,4 @@
-"""The mechanism that a prior, a metric and beta call for: by the paper's few steps, or the optimum itself."""
+"""The mechanism of least information for a prior, a metric and beta, by steps or as an optimum."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ibukit.errors import ConvergenceError
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.solvers import em
 
-# doubles allow no more than this, in nats
+# Smallest gap in nats that doubles can certify.
 MIN_TOL = 1e-12
-# seconds to minutes, and long past where steps change a digit
+# Largest number of steps: it takes seconds to minutes, long after steps change a digit.
 MAX_CHANNELS = 10**7
 
 
@@ -93,7 +93,8 @@ def blahut_arimoto(
     References
     ----------
     .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Definition 2.9 and section 3.
-    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf. Theory 20, 1974.
+    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf.
+       Theory 20, 1974.
 
     Examples
     --------
@@ -139,8 +140,8 @@ def blahut_arimoto(
     mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
     if arguments.flag("strict", strict) and not missed <= wanted:
         raise ConvergenceError(
-            f"tol={wanted} was missed, the proof is {missed:.3g} nats; loosen tol, take steps, or take strict=False "
-            "for the mechanism as it is",
+            f"tol={wanted} was missed, the proof is {missed:.3g} nats; loosen tol, take steps, or "
+            "take strict=False for the mechanism as it is",
             mechanism,
         )
     return mechanism
@@ -149,7 +150,7 @@ def blahut_arimoto(
 def _improved(
     source: least_information.RateDistortionProblem, beta: float, c: Floats, times: int
 ) -> Floats:
-    """The distribution of the reports after so many steps of IBU on the kernel from reports to secrets."""
+    """Distribution of the reports after `steps` of IBU on the kernel from reports to secrets."""
     kernel, weights = least_information.kernel_of(source, beta)
     with one_thread():
         updates = em.updates_of(DenseChannel(kernel), weights)

@@ -1,4 +1,4 @@
-"""How far a mechanism is from the best design: certificates of any mechanism, whoever made it."""
+"""Certificates of any mechanism: upper bounds on its distance from the best design."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def information_gap(
 
     References
     ----------
-    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf. Theory 20, 1974.
+    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf.
+       Theory 20, 1974.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def protection_gap(
     *,
     strict: bool = True,
 ) -> float:
-    r"""How far the adversary's loss is below what any mechanism reaches, at most.
+    r"""Bound how far the adversary's loss is below the largest of any mechanism.
 
     The certificate of `shokri`, for any mechanism whose user's loss is at most Q =
     `max_quality_loss`. With one loss for both no mechanism has more than
@@ -152,7 +153,8 @@ def protection_gap(
 
     References
     ----------
-    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against
+       localization attacks",
        CCS 2012.
 
     Examples

@@ -1,4 +1,4 @@
-"""The channel of least mutual information at a given expected loss: the rate-distortion problem, solved exactly.
+"""The channel of least mutual information at a given expected loss (rate-distortion problem).
 
 For beta > 0 the least of I(x; y) + beta E loss over all channels A is attained at
 
@@ -24,62 +24,63 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.solvers import interior_point
 
-# the mixture's likelihood is certified so far, in nats; doubles allow little more
+# Gap to which the likelihood of the mixture is certified, in nats; doubles allow little less.
 MIXTURE_TOL = 1e-13
 MAX_BETA = 1e150
-# the wanted expected loss is met from below within this share of it
+# Relative tolerance, from below, at which the wanted expected loss is met.
 CLOSE = 1e-13
-# expected losses that differ by less, relatively, are equal: sums of some hundred products are no
-# more exact
+# Relative difference below which expected losses are equal: sums of a few hundred products are no
+# more exact.
 TIE_OF_LOSSES = 1e-12
-# steps in log beta double up to this; beta is then too small to tell its channel from one without
-# information
+# Largest step in log beta, up to which steps double. Then beta is too small to tell its channel
+# from one without information.
 MAX_STEP = 60.0
-# where less than this share of the least loss is wanted, hardly any report but the best is made
+# Share of the smallest constant loss below which nearly all reports are the best ones.
 TINY_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
 class RateDistortionProblem:
-    """Secrets with a prior, and what each report costs under each secret."""
+    """Secrets with a prior, and the loss of each report under each secret."""
 
     prior: Floats
-    """Shape (k,); secrets of probability 0 have no say."""
+    """Shape (k,); secrets of probability 0 have no influence."""
     loss: Floats
     """Shape (k, m)."""
 
     @property
     def least(self) -> float:
-        """The least expected loss: each secret has its best report."""
+        """The smallest expected loss: each secret has its best report."""
         return float(self.prior @ self.loss.min(axis=1))
 
     @property
     def without_information(self) -> Floats:
-        """The expected loss of each report if it is the only one that is ever made, shape (m,)."""
+        """The expected loss of each report if all people send it, shape (m,)."""
         return np.asarray(self.prior @ self.loss)
 
     @property
     def excess(self) -> Floats:
-        """What a report costs more than the secret's best one, shape (k, m)."""
+        """The loss of a report above that of the secret's best one, shape (k, m)."""
         return np.asarray(self.loss - self.loss.min(axis=1, keepdims=True))
 
     def expected_excess(self, channel: Floats) -> float:
-        """The expected loss of a channel (k, m), less the least."""
+        """The expected loss of a channel (k, m) above the smallest."""
         return float(self.prior @ (channel * self.excess).sum(axis=1))
 
 
 def slope(beta: Any) -> float:
-    """What a unit of loss is worth, in nats, if its products with losses are doubles."""
+    """Return a valid beta, in nats per unit of loss, whose products with losses are doubles."""
     worth = arguments.positive("beta", beta)
     if worth > MAX_BETA:
         raise ValueError(
-            f"beta must be at most {MAX_BETA:g}, got {beta!r}: with far less every report is the best"
+            f"beta must be at most {MAX_BETA:g}, got {beta!r}: with far less every report is the "
+            "best"
         )
     return worth
 
 
 def constant(source: RateDistortionProblem) -> Floats:
-    """The channel of no information and the least loss that such a channel can have.
+    """Return the channel without information that has the smallest loss.
 
     Every report has the same distribution, uniform over the reports that are best if nothing is
     known.
@@ -90,12 +91,15 @@ def constant(source: RateDistortionProblem) -> Floats:
 
 
 def output_distribution(source: RateDistortionProblem, beta: float) -> Floats:
-    """The distribution of the reports that is optimal at beta, shape (m,); beta = inf is the limit."""
+    """Optimal distribution of the reports at beta, shape (m,); beta = inf is the limit."""
     return interior_point.maximise(*kernel_of(source, beta), MIXTURE_TOL)[0]
 
 
 def kernel_of(source: RateDistortionProblem, beta: float) -> tuple[Floats, Floats]:
-    """The mixture's problem: exp(-beta loss) from each report to the possible secrets (m, s), and their prior (s,)."""
+    """Return exp(-beta loss) from each report to the possible secrets (m, s), and their prior.
+
+    The optimal distribution of the reports is the maximum-likelihood mixture of these rows.
+    """
     possible = source.prior > 0
     excess = source.excess[
         possible
@@ -105,13 +109,13 @@ def kernel_of(source: RateDistortionProblem, beta: float) -> tuple[Floats, Float
 
 
 def excess_of(source: RateDistortionProblem, q: Floats, beta: float) -> float:
-    """How far I + beta E loss of `channel_of` is above its least value at most, in nats: the certificate of `gap`."""
+    """Bound how far I + beta E loss of `channel_of` is above its minimum, in nats."""
     kernel, prior = kernel_of(source, beta)
     return max(0.0, float(np.log((kernel @ (prior / (q @ kernel))).max())))
 
 
 def least_rate(source: RateDistortionProblem, q: Floats, beta: float, loss: float) -> float:
-    """A lower bound, in nats, on the information of every channel whose expected loss is at most `loss`.
+    """Lower bound in nats on the information of every channel of expected loss at most `loss`.
 
     For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `excess_of` and less beta
     times the loss.
@@ -122,7 +126,7 @@ def least_rate(source: RateDistortionProblem, q: Floats, beta: float, loss: floa
 
 
 def channel_of(source: RateDistortionProblem, q: Floats, beta: float) -> Floats:
-    """A_xy proportional to q_y exp(-beta loss(x, y)), shape (k, m), also for the secrets of probability 0."""
+    """A_xy proportional to q_y exp(-beta loss(x, y)), shape (k, m), for all secrets."""
     made = q > 0
     loss = source.loss[:, made]
     loss = loss - loss.min(axis=1, keepdims=True)
@@ -137,7 +141,7 @@ def channel_of(source: RateDistortionProblem, q: Floats, beta: float) -> Floats:
 
 
 def solve_at_beta(source: RateDistortionProblem, beta: float) -> Floats:
-    """The channel that minimises I(x; y) + beta E loss, shape (k, m)."""
+    """Return the channel that minimises I(x; y) + beta E loss, shape (k, m)."""
     return channel_of(source, output_distribution(source, beta), beta)
 
 
@@ -151,7 +155,7 @@ class Optimum:
 
 @dataclass
 class _Search:
-    """Expected excess losses met on the way, and the optima on either side of the one that is wanted."""
+    """A search in log beta: its expected losses, and the optima on both sides of the wanted one."""
 
     source: RateDistortionProblem
     wanted: float
@@ -160,10 +164,9 @@ class _Search:
     known: dict[float, float] = field(default_factory=dict)
 
     def miss(self, log_beta: float) -> float:
-        """Log of expected over wanted excess, as a root-finder likes it: 0 where it is close enough and not above."""
-        if (
-            log_beta not in self.known
-        ):  # root-finders begin with the ends, which the bracket has been to
+        """Log of expected over wanted excess; 0 if it is close enough and not above."""
+        # Root-finders begin with the ends, which the bracket has already visited.
+        if log_beta not in self.known:
             self.known[log_beta] = self._log_excess_ratio(log_beta)
         return self.known[log_beta]
 
@@ -178,23 +181,23 @@ class _Search:
             self.below = max(self.below, (found, here), key=lambda point: point[0])
         if self.met:
             return 0.0
-        # aimed at the middle of what is close enough; bounded where exp(-beta loss) underflows
+        # The target is the middle of the tolerated range. The value is bounded where exp(-beta
+        # loss) underflows.
         return float(np.log(max(found / (self.wanted * (1 - CLOSE / 2)), 1e-30)))
 
     @property
     def met(self) -> bool:
-        """Whether the channel below is the one that is wanted."""
+        """Return True if the channel below is close enough to the wanted loss."""
         return self.below[0] >= self.wanted * (1 - CLOSE)
 
     def bracket(self) -> tuple[float, float] | None:
-        """Logarithms of two betas on either side; None where beta would have to be smaller than makes sense."""
+        """Logarithms of two betas on either side; None if beta would be too small to matter."""
         low = high = -float(
             np.log(self.wanted)
         )  # of the right size: E |x - y| = 1 / beta on a long line
         least = float(self.source.excess[self.source.excess > 0].min())
-        if (
-            self.wanted < TINY_SHARE * least
-        ):  # about exp(-beta least): 1 / wanted would be too large by far
+        # The excess falls like exp(-beta least), so 1 / wanted would be far too large.
+        if self.wanted < TINY_SHARE * least:
             low = high = float(np.log(np.log(least / self.wanted) / least))
         step = 0.5
         if self.miss(low) > 0:
@@ -209,7 +212,7 @@ class _Search:
 
 
 def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum:
-    """The channel of least mutual information whose expected loss is `wanted`.
+    """Return the channel of least mutual information whose expected loss is `wanted`.
 
     Below `source.least` there is none. From the least loss without information on it is `constant`,
     at beta = 0; at `source.least` beta is infinite. The expected loss is met from below within
@@ -225,13 +228,12 @@ def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum
     search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
     ends = search.bracket()
     if ends is not None and not search.met:
-        # where it does not end, the two sides are mixed below, and the certificate says what that
-        # is worth
+        # If the search does not end, the two sides are mixed below; the certificate covers that.
         brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps, disp=False)
     (more, above), (less, below) = search.above, search.below
     assert below is not None  # the bracket has a point on this side
     if search.met:
         return below
-    # the ends have the same beta as far as doubles can tell
+    # In doubles the two ends have the same beta.
     share = (excess - less) / (more - less)
     return Optimum(share * above.channel + (1 - share) * below.channel, below.beta)

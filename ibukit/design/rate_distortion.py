@@ -1,4 +1,4 @@
-"""How little a report can tell at a given average distance from the truth, and the mechanism that tells as little."""
+"""The rate-distortion curve: least information of a report at a given average distance."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class RateDistortion(arguments.ReadOnlyArrays):
 
     @property
     def support(self) -> Ints:
-        """Codes of the reports that are made, shape (at most k,)."""
+        """Codes of the reports of positive probability, shape (at most k,)."""
         return np.flatnonzero(self.output)
 
     def __repr__(self) -> str:
         made = f"{len(self.support)} of {len(self.output)} reports"
         return (
-            f"RateDistortion(beta={self.beta:.4g}, rate={self.rate:.4g} nats, distortion={self.distortion:.4g}, "
-            f"{made}, gap={self.gap:.2g})"
+            f"RateDistortion(beta={self.beta:.4g}, rate={self.rate:.4g} nats, "
+            f"distortion={self.distortion:.4g}, {made}, gap={self.gap:.2g})"
         )
 
 
@@ -125,12 +125,13 @@ def rate_distortion(
 
     References
     ----------
-    .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Definition 2.9 (which leaves the constraint out).
-    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf. Theory 20, 1974.
+    .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Definition 2.9 (without the constraint).
+    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf.
+       Theory 20, 1974.
 
     Examples
     --------
-    The check-ins of Paris within 1.5 cells on average, and how much privacy per cell they then have:
+    The check-ins of Paris within 1.5 cells on average, and the privacy per cell that they have:
 
     >>> import ibukit as ik
     >>> paris = ik.datasets.load_gowalla("privic_paris")
@@ -165,8 +166,8 @@ def rate_distortion(
     )
     if arguments.flag("strict", strict) and not point.gap <= tol:
         raise ConvergenceError(
-            f"tol={tol:g} was missed, the rate is certified within {point.gap:.3g} nats; take a larger tol, or "
-            "strict=False for the point with its gap",
+            f"tol={tol:g} was missed, the rate is certified within {point.gap:.3g} nats; take a "
+            "larger tol, or strict=False for the point with its gap",
             point,
         )
     return point

@@ -1,4 +1,4 @@
-"""The mechanism that hides a secret best from an adversary who knows the prior, at a bounded loss of quality."""
+"""The mechanism that hides a secret best at a bounded loss of quality."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
 CHOICES = ("least-information", "vertex")
-# both losses of what is returned are right within this share of the largest loss
+# Share of the largest loss within which both losses of the result are right.
 TOLERANCE_OF_LOSSES = 1e-9
 
 
@@ -64,13 +64,13 @@ def shokri(
     choice : str, optional
         Which of the optimal mechanisms:
 
-        - "least-information", the default for one loss: the one whose reports have the least mutual information
+        - "least-information", the default for one loss: the one with the least mutual information
           with the secrets. It is the solution of the rate-distortion problem, :math:`A_{xy}`
           proportional to :math:`q_{y}\,\exp (-\beta\,l(x, y))` at the :math:`\beta` at which the
           loss is Q. It does not depend on a solver: for distances on a line or a grid and a
           positive prior there is only one. For Q >= Qmax, where no information is left, the report
           is uniform over the minimisers g of Qmax.
-        - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima, for
+        - "vertex", the default for two losses, where the other is not defined: a vertex of the set,
           one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic
           prices of the entries, so that another machine or solver ends at the same.
     strict : bool
@@ -116,9 +116,11 @@ def shokri(
 
     References
     ----------
-    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against
+       localization attacks",
        CCS 2012.
-    .. [oya2017] S. Oya et al., "Back to the drawing board: revisiting the design of optimal location
+    .. [oya2017] S. Oya et al., "Back to the drawing board: revisiting the design of optimal
+       location
        privacy-preserving mechanisms", CCS 2017: that optima are many, and how to choose by
        conditional entropy.
 
@@ -177,14 +179,14 @@ def _which(choice: str | None, alike: bool) -> str:
         raise ValueError(f"choice must be 'least-information' or 'vertex', got {choice!r}")
     if choice == "least-information" and not alike:
         raise ValueError(
-            "choice='least-information' is defined where user and adversary have the same loss; with an adversary_loss "
-            "of its own take choice='vertex', which is then the default"
+            "choice='least-information' is defined where user and adversary have the same loss; "
+            "with an adversary_loss of its own take choice='vertex', which is then the default"
         )
     return choice
 
 
 def _feasible(value: Any, source: least_information.RateDistortionProblem) -> float:
-    """The bound on the user's loss; what is too low by rounding alone becomes the least loss."""
+    """Return a valid bound on the user's loss, which rounding may raise to the smallest loss."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"max_quality_loss must be a number, got {value!r}")
     bound, least, most = (
@@ -192,10 +194,11 @@ def _feasible(value: Any, source: least_information.RateDistortionProblem) -> fl
         source.least,
         float(source.without_information.min()),
     )
-    if not bound >= least * (1 - least_information.TIE_OF_LOSSES):  # also true of NaN
+    if not bound >= least * (1 - least_information.TIE_OF_LOSSES):  # this refuses NaN as well
         raise Infeasible(
-            f"max_quality_loss must be at least {least:.6g}, where every secret has its best report, got {value}; "
-            f"from {least:.6g} to {most:.6g} more of it buys more privacy, above that no more"
+            f"max_quality_loss must be at least {least:.6g}, where every secret has its best "
+            f"report, got {value}; from {least:.6g} to {most:.6g} more of it buys more privacy, "
+            "above that no more"
         )
     return max(bound, least)
 
@@ -219,13 +222,13 @@ def _missed(
     bound: float,
     most: float | None,
 ) -> str:
-    """What of the docstring's promises the matrix that is handed out does not keep; empty if it keeps them."""
+    """Say which promise of the docstring the matrix does not keep; "" if it keeps all."""
     off = privacy.quality_loss(mechanism, source.prior, source.loss) - bound
     if most is not None:
         off = max(off, most - privacy.adversary_loss(mechanism, source.prior, source.loss))
     if off <= TOLERANCE_OF_LOSSES * source.loss.max():
         return ""
     return (
-        f"the optimum was missed by {off:.3g} in the loss's unit; if its unit is extreme, divide loss and "
-        "max_quality_loss by the largest loss"
+        f"the optimum was missed by {off:.3g} in the loss's unit; if its unit is extreme, divide "
+        "loss and max_quality_loss by the largest loss"
     )

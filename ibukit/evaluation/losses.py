@@ -64,11 +64,12 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     given, wanted = _pair(p, q, space)
     if isinstance(space, Line):
         return float(np.abs(np.cumsum(given - wanted))[:-1].sum())
-    given, wanted = given / given.sum(), wanted / wanted.sum()  # they are within 1e-9 of 1
+    # The sums are within 1e-9 of 1.
+    given, wanted = given / given.sum(), wanted / wanted.sum()
     if type(space) is not Grid:
         return _transport(given, wanted, space.distances(), strict)
-    # by the triangle inequality what both have in common stays: far fewer cells are left to be
-    # matched
+    # By the triangle inequality the mass that both have in common stays, so far fewer cells are
+    # left to be matched.
     more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
     return _transport(
         (given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict
@@ -77,13 +78,15 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
     """The least cost of moving a supply to a demand, which are equal but for rounding."""
-    import ot  # takes a second to import
+    # POT takes a second to import.
+    import ot
 
     total = supply.sum()
-    if not (total and demand.sum()):  # what is left on one side alone is rounding: both sum to 1
+    # Mass that is left on one side alone is rounding, because both sum to 1.
+    if not (total and demand.sum()):
         return 0.0
-    # POT wants equal totals to the last digit; nobody asks for its dual variables, which need not
-    # be centred then
+    # POT requires equal totals to the last digit. Its dual variables are not used, so they need not
+    # be centred.
     quick = {"center_dual": False, "check_marginals": False}
     cost, log = ot.emd2(
         supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True, **quick
@@ -91,8 +94,8 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     cost = float(total * cost)
     if arguments.flag("strict", strict) and log["warning"] is not None:
         raise ConvergenceError(
-            f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or less; take an alphabet "
-            "with fewer elements, or strict=False for this cost",
+            f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or "
+            "less; take an alphabet with fewer elements, or strict=False for this cost",
             cost,
         )
     return cost
@@ -161,7 +164,8 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
         found = float(difference @ difference)
     if not math.isfinite(found):
         raise ValueError(
-            f"p and q must not be so far apart that doubles do not hold it, got {abs(difference).max():g}"
+            "p and q must not be so far apart that doubles do not hold it, got "
+            f"{abs(difference).max():g}"
         )
     return found
 
@@ -175,7 +179,7 @@ def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple
 def _numbers(
     p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None
 ) -> tuple[ArrayLike, ArrayLike]:
-    """The distributions of estimates, which must be over one alphabet; what else is given as it is."""
+    """Return the distributions of estimates over one alphabet; other arguments unchanged."""
     known = [alphabet, *(given.alphabet for given in (p, q) if isinstance(given, Estimate))]
     space = next((each for each in known if each is not None), None)
     if space is None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
-# their table still fits in memory
+# Largest number of repetitions: the table of results must fit in memory.
 MAX_REPETITIONS = 10**7
 Loss = Callable[[Floats, Floats, Alphabet], Any]
 RESULT_COLUMNS = [
@@ -99,15 +99,15 @@ def replicate(
     pandas.DataFrame
         A row for each mechanism, estimator and repetition, in this order, with the columns
 
-        - mechanism (its class, or the name of a FreeWill), epsilon (NaN for a FreeWill), estimator (its name),
-          repetition (from 0);
+        - mechanism (its class, or the name of a FreeWill), epsilon (NaN for a FreeWill), estimator
+          (its name), repetition (from 0);
         - stop: the rule, where the callable has a parameter `stop`, "" where not;
-        - emd (in the alphabet's unit), tv, squared_l2 (not its root): see `emd`, `total_variation`, `squared_l2`;
-          emd and tv are NaN for raw matrix inversion off the simplex;
+        - emd (in the alphabet's unit), tv, squared_l2 (not its root): see `emd`, `total_variation`,
+          `squared_l2`; emd and tv are NaN for raw matrix inversion off the simplex;
         - your own losses, NaN where one raises `InvalidDistribution` off the simplex;
-        - steps, gap (nats per report), status (a name in `Status`): the estimate's own. From a bare distribution 0, the
-          gap it is certified with, and CLOSED_FORM. Of an estimator that raises `ConvergenceError`
-          the estimate that the error carries is taken, with its status;
+        - steps, gap (nats per report), status (a name in `Status`): the estimate's own. From a bare
+          distribution 0, the gap it is certified with, and CLOSED_FORM. Of an estimator that raises
+          `ConvergenceError` the estimate that the error carries is taken, with its status;
         - seconds: CPU time of the estimator. The only column that another run does not repeat.
 
     Raises
@@ -147,7 +147,7 @@ def replicate(
     >>> ages = ik.datasets.load_adult_ages()
     >>> mechanisms = [ik.TruncatedGeometric(ages.alphabet, epsilon) for epsilon in (0.1, 1.0)]
     >>> estimators = {
-    ...     "noisy reports": lambda tally: np.bincount(tally.parts[0].reports, tally.frequencies, tally.k),
+    ...     "noisy reports": lambda t: np.bincount(t.parts[0].reports, t.frequencies, t.k),
     ...     "INV-P": ik.inv,
     ...     "IBU": partial(ik.ibu, stop=ik.Steps(100)),
     ... }
@@ -182,7 +182,8 @@ def replicate(
         check_client(client)
         if n_jobs != 1:
             raise ValueError(
-                f"n_jobs must be left out where client is given, whose workers do the work; got {n_jobs}"
+                "n_jobs must be left out where client is given, whose workers do the work; got "
+                f"{n_jobs}"
             )
     keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
     question = _question(population, chosen, functions, measures, seed)
@@ -230,7 +231,8 @@ def replicate(
         for name in functions
         for r in range(repetitions)
     ]
-    after = RESULT_COLUMNS.index("steps")  # one's own losses stand beside the others
+    # The caller's own losses stand beside the others.
+    after = RESULT_COLUMNS.index("steps")
     return pd.DataFrame(
         table, columns=[*RESULT_COLUMNS[:after], *measures, *RESULT_COLUMNS[after:]]
     )
@@ -245,8 +247,9 @@ def _mechanisms(
     ]
     if missing:
         raise TypeError(
-            "population must have counts, distribution and alphabet, as ik.datasets.load_adult_ages() has, got "
-            f"{type(population).__name__} without {' and '.join(missing)}"
+            "population must have counts, distribution and alphabet, as "
+            f"ik.datasets.load_adult_ages() has, got {type(population).__name__} without "
+            f"{' and '.join(missing)}"
         )
     k = len(population.alphabet)
     arguments.counts("population.counts", population.counts, k)
@@ -261,7 +264,8 @@ def _mechanisms(
             raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
         if mechanism.alphabet != population.alphabet:
             raise AlphabetMismatch(
-                f"mechanisms must be over the population's {population.alphabet!r}, {mechanism} is not"
+                f"mechanisms must be over the population's {population.alphabet!r}, {mechanism} is "
+                "not"
             )
         label = _label(mechanism)
         name = label["mechanism"] + (
@@ -269,8 +273,9 @@ def _mechanisms(
         )
         if name in chosen:
             raise ValueError(
-                f"mechanisms must differ in class or epsilon or name, {name} is there twice and the table could not "
-                "tell which is which; call replicate for each and join the tables"
+                f"mechanisms must differ in class or epsilon or name, {name} is there twice and "
+                "the table could not tell which is which; call replicate for each and join the "
+                "tables"
             )
         chosen[name] = mechanism
     if not chosen:
@@ -305,7 +310,8 @@ def _losses(losses: Mapping[str, Loss] | None) -> dict[str, Loss]:
     for name, loss in measures.items():
         if not arguments.takes(loss, 3):
             raise TypeError(
-                f"losses must take an estimate, the truth and the alphabet, {name!r} does not: {loss!r}"
+                f"losses must take an estimate, the truth and the alphabet, {name!r} does not: "
+                f"{loss!r}"
             )
     return measures
 
@@ -323,7 +329,8 @@ def _question(
     return {
         "versions": {"python": python, "numpy": np.__version__, "ibukit": version("ibukit")},
         "seed": seed,
-        "population": f"{int(np.sum(population.counts))} on {len(population.alphabet)} values, {fingerprint(truth)}",
+        "population": f"{int(np.sum(population.counts))} on {len(population.alphabet)} values, "
+        f"{fingerprint(truth)}",
         "mechanisms": {name: fingerprint(mechanism) for name, mechanism in mechanisms.items()},
         "estimators": {
             name: f"{stop_of(function)} {fingerprint(function)}".lstrip()
@@ -334,11 +341,12 @@ def _question(
 
 def _run(tasks: Iterable[Any], n_jobs: int) -> Generator[tuple[Key, Rows], None, None]:
     """Every task's answer as soon as it is there, whichever comes first."""
-    from joblib import Parallel, delayed, parallel_config  # takes a quarter of a second to import
+    # joblib takes a quarter of a second to import.
+    from joblib import Parallel, delayed, parallel_config
 
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        # one task at a time: what is finished is written at once; no memory maps: what travels is
-        # small
+        # One task at a time is sent, so that a finished repetition is written at once; memory maps
+        # would not pay, because the tasks are small.
         parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
         yield from parallel(delayed(_repeat)(*task) for task in tasks)
 
@@ -373,7 +381,7 @@ def _repeat(
 
 @lru_cache(maxsize=2)
 def _kept(mechanism: Mechanism | FreeWill) -> Mechanism | FreeWill:
-    """The first mechanism that was equal to this one: to a worker each comes without the matrices it had computed."""
+    """Return the first mechanism equal to this one, which a worker has met with its matrices."""
     return mechanism
 
 

@@ -1,1 +1,1 @@
-"""Files that the package writes: replaced as a whole, with a checksum, and read without executing anything."""
+"""Files of the package: replaced as a whole, with a checksum, and read without executing code."""

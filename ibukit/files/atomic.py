@@ -1,4 +1,4 @@
-"""A file that is replaced as a whole, by one writer at a time: whoever reads meets the old content or the new."""
+"""Replace a file as a whole, by one writer at a time: readers find the old content or the new."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import IO, Any, BinaryIO
 
 from ibukit.errors import DataChanged, ForeignFile
 
-# not on Windows: there the checksum of the file that is replaced has to do
+# Windows has no such locks; there the checksum of the replaced file has to suffice.
 LOCKS = os.name == "posix"
-# what file systems say that have no locks, or cannot flush a folder: Lustre, NFS and CIFS, as they
-# are mounted
+# Errors of file systems without locks, or that cannot flush a folder, such as Lustre, NFS and CIFS
+# as they are often mounted.
 CANNOT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
 
 
@@ -24,9 +24,10 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
     It is written beside its place, flushed to the disk and then renamed. Before, and while no other
     can write, `check` may look at the old file and refuse.
     """
-    path = path.resolve()  # of a link, what it points to is replaced
+    # If the path is a link, the file that it points to is replaced.
+    path = path.resolve()
     refuse_special(path)
-    # always of the same name: what a killed process left of it is overwritten by the next
+    # The name is always the same, so the rest that a killed process left is overwritten.
     part = path.with_name(f"{path.name}.part")
     with _alone(part) as file:
         try:
@@ -36,7 +37,8 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            if LOCKS:  # while nobody else can write the part
+            # With locks nobody else can write the part file now.
+            if LOCKS:
                 os.replace(part, path)
         except BaseException:
             if LOCKS and _same(
@@ -44,7 +46,8 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
             ):  # interrupted after the renaming, the next writer's part may stand there
                 part.unlink(missing_ok=True)
             raise
-    if not LOCKS:  # Windows renames no open file
+    # Windows cannot rename an open file.
+    if not LOCKS:
         os.replace(part, path)
     _sync(path.parent)
 
@@ -58,7 +61,7 @@ def refuse_special(path: Path) -> None:
 
 
 def hold(file: IO[Any], name: Path) -> None:
-    """Keep every other writer off an open file, where there are locks; they end with their process."""
+    """Lock an open file against other writers, if there are locks; they end with their process."""
     if not LOCKS:
         return
     import fcntl
@@ -67,7 +70,8 @@ def hold(file: IO[Any], name: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataChanged(
-            f"path must be written by one at a time, another is writing {name} now: give each its own file"
+            f"path must be written by one at a time, another is writing {name} now: give each its "
+            "own file"
         ) from None
     except OSError as error:
         if error.errno not in CANNOT:
@@ -82,7 +86,8 @@ def _alone(part: Path) -> Iterator[BinaryIO]:
             os.open(part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b"
         ) as file:
             hold(file, part)
-            if LOCKS and not _same(file, part):  # the one before has just given it its name
+            # The writer before has just renamed it.
+            if LOCKS and not _same(file, part):
                 continue
             yield file
             return

@@ -1,4 +1,4 @@
-"""A text for each object that is the same in every process, so that files can be tied to a question."""
+"""A text for each object that is the same in every process, to tie files to a question."""
 
 from __future__ import annotations
 

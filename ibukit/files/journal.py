@@ -1,4 +1,4 @@
-"""A file that grows by one line for each finished repetition, and from which an interrupted run goes on.
+"""A file with one line for each finished repetition, from which an interrupted run goes on.
 
 Each line ends with the beginning of its own SHA-256. Lines of files that were begun before there
 was one are believed.
@@ -20,9 +20,9 @@ from ibukit.files.atomic import hold, refuse_special
 Key = tuple[str, int]
 Rows = dict[str, dict[str, Any]]
 FIELDS = {"mechanism", "repetition", "estimators"}
-# what a question has only if it was asked for
+# Parts of a question that are optional.
 OPTIONAL = {"losses"}
-# what the first line says besides the question: that each line has a checksum
+# The first line says besides the question that each line has a checksum.
 SEALED = {"lines": "sha256"}
 SEAL = re.compile(rb', "sha256": "([0-9a-f]{16})"}$')
 
@@ -36,7 +36,7 @@ class Write(Protocol):
 
 @contextmanager
 def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Rows], Write]]:
-    """What the file holds already, and how to append to it; a line that was cut short is taken off first."""
+    """Yield the content of the file and a function that appends; a line cut short is removed."""
     refuse_special(path)
     with path.open("ab") as file:
         hold(
@@ -49,7 +49,8 @@ def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Row
         header = _line(question | SEALED)
         if not whole and not header.startswith(content):
             raise ForeignFile(
-                f"path must be a new file or one that replicate began, {path} is neither; name another file"
+                f"path must be a new file or one that replicate began, {path} is neither; name "
+                "another file"
             )
         finished = _read(path, whole, question) if whole else {}
         file.truncate(len(whole))
@@ -67,8 +68,8 @@ def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Row
 
 
 def _line(thing: dict[str, Any]) -> bytes:
-    # json writes floats by repr, so they come back to the last bit; NaN and Infinity as Python
-    # reads them
+    # JSON has floats as `repr` writes them, so they come back to the last bit; NaN and Infinity are
+    # written as Python reads them.
     return json.dumps(thing, ensure_ascii=True).encode() + b"\n"
 
 
@@ -88,7 +89,8 @@ def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]
     there = {name: said for name, said in there.items() if not sealed or name not in SEALED}
     if there.keys() | OPTIONAL != question.keys() | OPTIONAL:
         raise ForeignFile(
-            f"path must be a new file or one that replicate began, {path} is neither; name another file"
+            f"path must be a new file or one that replicate began, {path} is neither; name another "
+            "file"
         )
     named = [*question, *(name for name in there if name not in question)]
     differing = [
@@ -98,8 +100,8 @@ def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]
     ]
     if differing:
         raise ForeignFile(
-            f"path must be a file of the same question, {path} is of another: {'; '.join(differing)}. "
-            "Name another file, or ask what this one was begun with"
+            f"path must be a file of the same question, {path} is of another: "
+            f"{'; '.join(differing)}. Name another file, or ask what this one was begun with"
         )
     finished: dict[Key, Rows] = {}
     for number, line in enumerate(lines[1:], start=2):
@@ -107,12 +109,14 @@ def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]
         bare = line if said is None else line[: said.start()] + b"}"
         if said is not None and _seal(bare) != said[1]:
             raise DataChanged(
-                f"path must be as replicate wrote it, line {number} of {path} was changed; take it out"
+                f"path must be as replicate wrote it, line {number} of {path} was changed; take it "
+                "out"
             )
         entry = _parsed(bare) if said is not None or not sealed else {}
         if entry.keys() != FIELDS or entry["estimators"].keys() != question["estimators"].keys():
             raise ForeignFile(
-                f"path must hold a repetition in each line, line {number} of {path} is none; take it out"
+                f"path must hold a repetition in each line, line {number} of {path} is none; take "
+                "it out"
             )
         finished.setdefault((entry["mechanism"], entry["repetition"]), entry["estimators"])
     return finished

@@ -1,3 +1,3 @@
-"""PRIVIC: collect reports in cycles, each through the mechanism that the last estimate calls for."""
+"""PRIVIC: collect reports in cycles, each through the mechanism made for the last estimate."""
 
 from ibukit.design.privic.privic import Privic as Privic

@@ -123,7 +123,8 @@ class Privic:
     ...     estimate = P.collect(tally)
     >>> P.cycle, estimate.n_iter, estimate.gap < 0.1
     (3, 10, True)
-    >>> [round(ik.emd(theta, paris.distribution, paris.alphabet), 1) for theta in P.distributions]  # in cells
+    >>> truth, cells = paris.distribution, paris.alphabet
+    >>> [round(ik.emd(theta, truth, cells), 1) for theta in P.distributions]
     [2.0, 0.3, 0.2, 0.2]
     """
 
@@ -297,7 +298,7 @@ class Privic:
         return as_estimate(estimate, tally, "estimate", "handed in")
 
     def _combine(self, own: Floats, n: int) -> Floats:
-        """Return theta^t, from the estimate of this cycle's n reports and those before; a new array."""
+        """Return theta^t from the estimate of this cycle's n reports, as a new array."""
         before = sum(cycle.n for cycle in self._cycles)
         if self._options.combine == "average" and before:
             own = (n * own + before * self.distribution) / (n + before)
@@ -326,8 +327,9 @@ class Privic:
                 else f"that of cycle {number + 1}"
             )
             raise MechanismMismatch(
-                f"tally must hold reports through the mechanism of cycle {self.cycle + 1}, these came through "
-                f"{'another than ' if number is None else ''}{which}; hand users the current P.mechanism()"
+                f"tally must hold reports through the mechanism of cycle {self.cycle + 1}, these "
+                f"came through {'another than ' if number is None else ''}{which}; hand users the "
+                "current P.mechanism()"
             )
         return part
 
