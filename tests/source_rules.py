@@ -159,6 +159,10 @@ def name_called(call):
     return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
+# The public door to what can be known shows names of the rooms behind it.
+BEHIND = {"theory": ("ibukit.theory", "ibukit.identification", "ibukit.estimators.mle_set")}
+
+
 def public_objects():
     """Every function and class that a reader
     of the documentation is shown, with its dotted name.
@@ -187,7 +191,9 @@ def public_objects():
         for name, thing in found.items()
         if (inspect.isfunction(thing) or inspect.isclass(thing))
         and thing.__module__.startswith(
-            "ibukit" if name.count(".") == 1 else name.rpartition(".")[0]
+            "ibukit"
+            if name.count(".") == 1
+            else BEHIND.get(name.split(".")[1], name.rpartition(".")[0])
         )
         and not getattr(thing, "_is_protocol", False)
     }
