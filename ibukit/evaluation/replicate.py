@@ -29,7 +29,7 @@ from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
 from ibukit.files.canonical_text import fingerprint
-from ibukit.files.journal import Key, Rows, opened
+from ibukit.files.journal import Key, Rows, open_journal
 from ibukit.files.seeding import spawn_key
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.mixtures.free_will import FreeWill
@@ -189,7 +189,9 @@ def replicate(
     question = _question(population, chosen, functions, measures, seed)
     file = None if path is None else arguments.path("path", path)
     with (
-        nullcontext((dict[Key, Rows](), None)) if file is None else opened(file, question) as (
+        nullcontext((dict[Key, Rows](), None))
+        if file is None
+        else open_journal(file, question) as (
             finished,
             write,
         )

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ VERSION = 1
 HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([0-9]+) sha256 ([0-9a-f]{64})\n")
 # Bytes of a first line; none that this package writes is as long.
 MAX_HEAD = 200
-# The expectation that any old file meets, for `write`.
-ANY = "any file"
 # Errors of decoding content whose checksum is right: then another program wrote it.
 DECODING_ERRORS = (
     EOFError,
@@ -43,7 +42,13 @@ DECODING_ERRORS = (
 
 
 def write(
-    path: Path, kind: str, values: dict[str, Any], arrays: Arrays, expected: str | None = ANY
+    path: Path,
+    kind: str,
+    values: dict[str, Any],
+    arrays: Arrays,
+    *,
+    overwrite: bool = True,
+    checksum: str | None = None,
 ) -> str:
     """Replace a file and return its checksum: readers find the old content or the new.
 
@@ -56,8 +61,10 @@ def write(
         Values of JSON.
     arrays : dict of arrays
         Arrays of numbers.
-    expected : str or None
-        Checksum of the file that is replaced, as this writer knows it; None for no file.
+    overwrite : bool
+        False refuses to replace a file that does not have this checksum.
+    checksum : str or None
+        That of the file as this writer left it; None if it has written none.
     """
     body = io.BytesIO()
     # JSON has floats as `repr` writes them, so they come back to the last bit.
@@ -65,19 +72,20 @@ def write(
     for array in arrays.values():
         np.save(body, array, allow_pickle=False)
     content = body.getvalue()
-    checksum = hashlib.sha256(content).hexdigest()
-    head = f"ibukit {kind} {VERSION} sha256 {checksum}\n".encode()
-    atomic.replace(path, head + content, lambda old: _refuse_unexpected(old, expected))
-    return checksum
+    new_checksum = hashlib.sha256(content).hexdigest()
+    head = f"ibukit {kind} {VERSION} sha256 {new_checksum}\n".encode()
+    check = None if overwrite else partial(_refuse_other, checksum)
+    atomic.replace(path, head + content, check)
+    return new_checksum
 
 
-def _refuse_unexpected(path: Path, expected: str | None) -> None:
+def _refuse_other(checksum: str | None, path: Path) -> None:
     # If somebody removed the file, a new one loses nothing.
-    if expected == ANY or not path.exists():
+    if not path.exists():
         return
     with path.open("rb") as file:
         head = HEAD.fullmatch(file.readline(MAX_HEAD))
-    if head is None or head[3].decode() != expected:
+    if head is None or head[3].decode() != checksum:
         raise DataChanged(
             f"path must be as this object left it, but {path} was written by another since: begin "
             "again from the file, and let one object write it"

@@ -1,7 +1,8 @@
-"""A file with one line for each finished repetition, from which an interrupted run goes on.
+"""The file of `replicate`, which grows by a line for each repetition, so that a run can go on.
 
-Each line ends with the beginning of its own SHA-256. Lines of files that were begun before there
-was one are believed.
+The first line is the question, with all that the numbers depend on. Each other line ends with the
+first 16 hexadecimal digits of the SHA-256 of the rest of it. It is a text and not a data base: cut
+anywhere it keeps its whole lines, and any program can read them.
 """
 
 from __future__ import annotations
@@ -9,50 +10,43 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ibukit.errors import DataChanged, ForeignFile
-from ibukit.files.atomic import hold, refuse_special
+from ibukit.files.atomic import lock, refuse_special
 
+# A mechanism and the number of the repetition.
 Key = tuple[str, int]
+# The numbers of each estimator.
 Rows = dict[str, dict[str, Any]]
+
 FIELDS = {"mechanism", "repetition", "estimators"}
-# Parts of a question that are optional.
+# Names that a question may lack.
 OPTIONAL = {"losses"}
-# The first line says besides the question that each line has a checksum.
-SEALED = {"lines": "sha256"}
-SEAL = re.compile(rb', "sha256": "([0-9a-f]{16})"}$')
-
-
-class Write(Protocol):
-    """Append a repetition to the file."""
-
-    def __call__(self, key: Key, rows: Rows) -> None:
-        """The mechanism and the number of the repetition, and the numbers of each estimator."""
+# The first line says this besides the question, for whoever reads the file without ibukit.
+LINES = {"lines": "sha256"}
+CHECKSUM = re.compile(rb', "sha256": "([0-9a-f]{16})"}$')
 
 
 @contextmanager
-def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Rows], Write]]:
-    """Yield the content of the file and a function that appends; a line cut short is removed."""
+def open_journal(
+    path: Path, question: dict[str, Any]
+) -> Iterator[tuple[dict[Key, Rows], Callable[[Key, Rows], None]]]:
+    """Yield the repetitions that the file holds, and the function that appends one."""
     refuse_special(path)
     with path.open("ab") as file:
-        hold(
-            file, path
-        )  # before it is read: what another was about to finish would be taken for cut short
+        # The lock comes first: a line that another run is about to finish would look cut short.
+        lock(file, path)
         content = path.read_bytes()
-        whole = content[
-            : content.rfind(b"\n") + 1
-        ]  # what follows the last line break was cut short
-        header = _line(question | SEALED)
-        if not whole and not header.startswith(content):
-            raise ForeignFile(
-                f"path must be a new file or one that replicate began, {path} is neither; name "
-                "another file"
-            )
-        finished = _read(path, whole, question) if whole else {}
+        # Whatever follows the last line break was cut short, and is computed again.
+        whole = content[: content.rfind(b"\n") + 1]
+        header = question | LINES
+        if not whole and not _line(header).startswith(content):
+            raise _foreign(path)
+        finished = _read(path, whole.splitlines(), header) if whole else {}
         file.truncate(len(whole))
 
         def append(line: bytes) -> None:
@@ -60,43 +54,32 @@ def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Row
             file.flush()
 
         def write(key: Key, rows: Rows) -> None:
-            append(_sealed(_line({"mechanism": key[0], "repetition": key[1], "estimators": rows})))
+            line = _line({"mechanism": key[0], "repetition": key[1], "estimators": rows})[:-1]
+            append(line[:-1] + b', "sha256": "' + _checksum(line) + b'"}\n')
 
         if not whole:
-            append(header)
+            append(_line(header))
         yield finished, write
 
 
-def _line(thing: dict[str, Any]) -> bytes:
-    # JSON has floats as `repr` writes them, so they come back to the last bit; NaN and Infinity are
-    # written as Python reads them.
-    return json.dumps(thing, ensure_ascii=True).encode() + b"\n"
+def _line(values: dict[str, Any]) -> bytes:
+    # JSON has floats as `repr` writes them, so they come back to the last bit, and NaN and Infinity
+    # as Python reads them.
+    return json.dumps(values).encode() + b"\n"
 
 
-def _sealed(line: bytes) -> bytes:
-    bare = line.rstrip(b"\n")
-    return bare[:-1] + b', "sha256": "' + _seal(bare) + b'"}\n'
+def _checksum(line: bytes) -> bytes:
+    return hashlib.sha256(line).hexdigest()[:16].encode()
 
 
-def _seal(bare: bytes) -> bytes:
-    return hashlib.sha256(bare).hexdigest()[:16].encode()
-
-
-def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]:
-    lines = whole.splitlines()
+def _read(path: Path, lines: list[bytes], header: dict[str, Any]) -> dict[Key, Rows]:
     there = _parsed(lines[0])
-    sealed = there.items() >= SEALED.items()
-    there = {name: said for name, said in there.items() if not sealed or name not in SEALED}
-    if there.keys() | OPTIONAL != question.keys() | OPTIONAL:
-        raise ForeignFile(
-            f"path must be a new file or one that replicate began, {path} is neither; name another "
-            "file"
-        )
-    named = [*question, *(name for name in there if name not in question)]
+    if there.keys() | OPTIONAL != header.keys() | OPTIONAL:
+        raise _foreign(path)
     differing = [
-        said
-        for name in named
-        for said in _differences(name, there.get(name, {}), question.get(name, {}))
+        difference
+        for name in header | there
+        for difference in _differences(name, there.get(name, {}), header.get(name, {}))
     ]
     if differing:
         raise ForeignFile(
@@ -105,15 +88,15 @@ def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]
         )
     finished: dict[Key, Rows] = {}
     for number, line in enumerate(lines[1:], start=2):
-        said = SEAL.search(line)
-        bare = line if said is None else line[: said.start()] + b"}"
-        if said is not None and _seal(bare) != said[1]:
+        end = CHECKSUM.search(line)
+        rest = b"" if end is None else line[: end.start()] + b"}"
+        if end is not None and _checksum(rest) != end[1]:
             raise DataChanged(
                 f"path must be as replicate wrote it, line {number} of {path} was changed; take it "
                 "out"
             )
-        entry = _parsed(bare) if said is not None or not sealed else {}
-        if entry.keys() != FIELDS or entry["estimators"].keys() != question["estimators"].keys():
+        entry = _parsed(rest)
+        if entry.keys() != FIELDS or entry["estimators"].keys() != header["estimators"].keys():
             raise ForeignFile(
                 f"path must hold a repetition in each line, line {number} of {path} is none; take "
                 "it out"
@@ -123,20 +106,27 @@ def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """The line as a mapping; an empty one where it is nothing of ours."""
+    """Return the mapping that a line is; an empty one if it is not the JSON of one."""
     try:
-        thing = json.loads(line)
+        values = json.loads(line)
     except ValueError:
         return {}
-    return thing if isinstance(thing, dict) else {}
+    return values if isinstance(values, dict) else {}
+
+
+def _foreign(path: Path) -> ForeignFile:
+    return ForeignFile(
+        f"path must be a new file or one that replicate began, {path} is neither; name another file"
+    )
 
 
 def _differences(name: str, there: Any, here: Any) -> Iterator[str]:
+    """Say in words how a value of the first line differs from that of today's question."""
     if not (isinstance(there, dict) and isinstance(here, dict)):
         if there != here:
             yield f"{name} {there} there, {here} here"
         return
-    for key in [*there, *(key for key in here if key not in there)]:
+    for key in there | here:
         if key not in here or key not in there:
             yield f"{name}: {key} only {'there' if key in there else 'here'}"
         elif there[key] != here[key]:

@@ -42,7 +42,8 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
         arrays[name] = thing
         return {"array": name}
     name = type(thing).__name__
-    if _own_classes(name).get(name) is not type(thing):
+    # The class itself and not one of its name: a class of somebody else could do anything.
+    if _own_class(name) is not type(thing):
         raise TypeError(
             "mechanism must be one of ibukit's own to be written to a file, got "
             f"{thing!r}; write what is known of its reports as a MatrixMechanism"
@@ -69,7 +70,9 @@ def from_json(value: Any, arrays: Arrays) -> Any:
         return frozen(arrays[value["array"]])
     if "labels" in value:
         return value["labels"]
-    kind = _own_classes(value["class"])[value["class"]]
+    kind = _own_class(value["class"])
+    if kind is None:
+        raise ValueError(f"this release has no class {value['class']!r} that a file may hold")
     if "member" in value:
         return kind[value["member"]]
     arguments = {key: from_json(each, arrays) for key, each in value["arguments"].items()}
@@ -86,19 +89,23 @@ def _labels(values: NDArray[Any]) -> dict[str, Any]:
     return {"labels": labels}
 
 
-def _own_classes(name: str) -> dict[str, Any]:
-    """Return the classes of ibukit that a file may name: what is public, mechanisms, alphabets."""
-    # This room stands below the classes that it writes, so they are looked up by public names.
+def _own_class(name: str) -> Any:
+    """Return the class of ibukit with this name, of those that a file may hold, or None."""
+    # This room stands below the classes that it writes, so they are looked up by public names. Some
+    # mechanisms and alphabets have none: they are made by public ones, from which they inherit.
     import ibukit
 
-    kinds = {name: getattr(ibukit, name)} if name in ibukit.__all__ else {}
-    for base in (ibukit.Alphabet, ibukit.Mechanism):
-        kinds |= {kind.__name__: kind for kind in (base, *_subclasses(base))}
-    return {
-        name: kind
-        for name, kind in kinds.items()
-        if isinstance(kind, type) and kind.__module__.startswith("ibukit.")
-    }
+    public = [getattr(ibukit, name)] if name in ibukit.__all__ else []
+    return next(
+        (
+            kind
+            for kind in (*public, *_subclasses(ibukit.Mechanism), *_subclasses(ibukit.Alphabet))
+            if isinstance(kind, type)
+            and kind.__name__ == name
+            and kind.__module__.startswith("ibukit.")
+        ),
+        None,
+    )
 
 
 def _subclasses(kind: Any) -> Iterator[Any]:

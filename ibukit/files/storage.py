@@ -14,7 +14,11 @@ Kind = TypeVar("Kind")
 
 
 def save(
-    thing: object, path: str | os.PathLike[str], expected: str | None = file_format.ANY
+    thing: object,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = True,
+    checksum: str | None = None,
 ) -> str:
     """Replace a file with an object, all at once or not at all, and return its checksum.
 
@@ -23,13 +27,21 @@ def save(
     thing : object
         A tally, an estimate or a PRIVIC loop.
     path : str or path
-    expected : str or None
-        The checksum of the file that is replaced, if only that one may be; None for no file.
+    overwrite : bool
+        False replaces only the file with this checksum.
+    checksum : str or None
+        That of the file as it was left; None if there was none.
     """
     arrays: Arrays = {}
     content = to_json(thing, arrays)
-    file = arguments.path("path", path)
-    return file_format.write(file, _writer(type(thing)), {"content": content}, arrays, expected)
+    return file_format.write(
+        arguments.path("path", path),
+        _writer(type(thing)),
+        {"content": content},
+        arrays,
+        overwrite=overwrite,
+        checksum=checksum,
+    )
 
 
 def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:

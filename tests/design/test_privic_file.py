@@ -230,7 +230,7 @@ def dying(line):
     def trace(frame, event, arg):
         nonlocal left
         code = frame.f_code
-        if code.co_filename != atomic.__file__ or code.co_name not in ("replace", "_sync"):
+        if code.co_filename != atomic.__file__ or code.co_name not in ("replace", "_flush_folder"):
             return None
         if event == "line":
             left -= 1

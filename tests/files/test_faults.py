@@ -27,7 +27,10 @@ ESTIMATE = ik.mle(TALLY)
 # an interrupt at the end of a `with`, before it is left, leaves closing the file to the collector,
 # which warns of it
 interrupts = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-WRITING = (atomic, "replace", "_alone", "hold", "_same", "_sync")
+WRITING = (
+    atomic,
+    *("replace", "_open_exclusively", "lock", "_is_same_file", "_flush_folder"),
+)
 
 
 def loop(path=None):
@@ -227,7 +230,7 @@ ask = partial(
 
 def lines_of(path, rows=ROWS):
     """Go on with a journal until it has some rows, and return what it had."""
-    with journal.opened(path, QUESTION) as (finished, write):
+    with journal.open_journal(path, QUESTION) as (finished, write):
         before = dict(finished)
         for key in rows.keys() - before.keys():
             write(key, rows[key])
@@ -258,7 +261,7 @@ def test_a_journal_goes_on_after_an_interrupt_at_any_line(tmp_path):
     while True:
         path = tmp_path / f"{line}.jsonl"
         try:
-            with interrupted(line, journal, "opened", "append", "write"):
+            with interrupted(line, journal, "open_journal", "append", "write"):
                 lines_of(path)
         except KeyboardInterrupt:
             line += 1
@@ -271,7 +274,7 @@ def test_a_journal_goes_on_after_an_interrupt_at_any_line(tmp_path):
 
 def test_a_second_run_on_a_journal_is_told_so(tmp_path):
     path = tmp_path / "runs.jsonl"
-    with journal.opened(path, QUESTION) as (_, write):
+    with journal.open_journal(path, QUESTION) as (_, write):
         write(("k-RR", 0), ROWS["k-RR", 0])
         before = path.read_bytes()
         with pytest.raises(ik.errors.DataChanged, match="path must be written by one at a time"):

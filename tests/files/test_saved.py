@@ -1,7 +1,6 @@
 """Files of tallies and estimates: they come back as they were, or say what happened to them."""
 
 import contextlib
-import json
 import multiprocessing
 import os
 import pickle
@@ -167,6 +166,27 @@ def test_no_file_is_executed(tally, tmp_path, monkeypatch):
     assert not (tmp_path / "exploded").exists()
 
 
+def test_no_file_makes_a_loop_write_to_another(tmp_path):
+    """A loop that is given a path writes to it: a file may not give one."""
+    ik.Privic(3, ba_steps=2, ibu_steps=2).save(tmp_path / "state")
+    values, arrays, _ = file_format.read(tmp_path / "state", "Privic")
+    values["content"]["arguments"]["path"] = str(tmp_path / "planted")
+    for kind, load in (("Privic", ik.Privic.load), ("Tally", ik.Tally.load)):
+        file_format.write(tmp_path / "hostile", kind, values, arrays)
+        with pytest.raises(ik.errors.ForeignFile, match="the content of"):
+            load(tmp_path / "hostile")
+    assert not (tmp_path / "planted").exists()
+
+
+def test_a_class_of_the_same_name_is_another(tally, tmp_path):
+    """It is not saved as ours, and does not keep ours from being saved."""
+    mine = type("RandomizedResponse", (ik.RandomizedResponse,), {"__module__": __name__})
+    with pytest.raises(TypeError, match="mechanism must be one of ibukit's own"):
+        mine(3, 1.0).tally([0, 1], codes=True).save(tmp_path / "tally")
+    tally.save(tmp_path / "tally")
+    assert type(ik.Tally.load(tmp_path / "tally").parts[0].mechanism) is ik.RandomizedResponse
+
+
 def test_what_a_file_cannot_hold_is_named(tmp_path):
     class Mine(ik.RandomizedResponse):
         """A mechanism of somebody else."""
@@ -271,7 +291,7 @@ QUESTION = {"seed": 1, "estimators": {"MLE": "mle"}}
 
 
 def lines_of(path, question=QUESTION):
-    with journal.opened(path, question) as (finished, write):
+    with journal.open_journal(path, question) as (finished, write):
         if not finished:
             for repetition in range(3):
                 write(("k-RR", repetition), {"MLE": {"emd": 0.125 + repetition, "gap": 1e-12}})
@@ -291,19 +311,5 @@ def test_no_digit_of_a_journal_can_change_unseen(tmp_path):
         changed = bytearray(content)
         changed[place] ^= 1 << place % 8
         path.write_bytes(changed)
-        with contextlib.suppress(*REFUSED), journal.opened(path, QUESTION) as (found, _):
+        with contextlib.suppress(*REFUSED), journal.open_journal(path, QUESTION) as (found, _):
             assert found.items() < whole.items()  # never another number
-
-
-def test_journals_from_before_there_were_checksums_go_on(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    lines_of(path)
-    whole = lines_of(path)
-    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    for line, name in zip(lines, ["lines", *["sha256"] * 3], strict=True):
-        assert line.pop(name)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert lines_of(path) == whole
-    with journal.opened(path, QUESTION) as (_, write):
-        write(("k-RR", 3), {"MLE": {"emd": 7.0}})
-    assert lines_of(path) == whole | {("k-RR", 3): {"MLE": {"emd": 7.0}}}

@@ -27,7 +27,6 @@ from ibukit.estimators.iterative_update import ibu
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.estimators.stopping import Steps
 from ibukit.files import storage
-from ibukit.files.file_format import ANY
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally, TallyPart, check_tally, pool
 
@@ -465,7 +464,7 @@ class Privic:
         """
         file = arguments.path("path", path)
         is_own = file.resolve() == self._path
-        checksum = storage.save(self, file, self._checksum if is_own else ANY)
+        checksum = storage.save(self, file, overwrite=not is_own, checksum=self._checksum)
         self._checksum = checksum if is_own else self._checksum
 
     @classmethod
@@ -508,7 +507,8 @@ class Privic:
         cls, distributions: Floats, counts: Ints, ends: Any, mechanism: Floats, **own: Any
     ) -> Privic:
         """Return the loop of which a file holds this."""
-        loop = cls(**own)
+        # The options have no field `path`: a file can never name another one to be written.
+        loop = cls(**vars(options.PrivicOptions(**own)))
         rows = zip(distributions, counts, ends, strict=True)
         loop._cycles = tuple(Cycle(theta, count, *end) for theta, count, end in rows)
         loop._mechanism = MatrixMechanism(mechanism, loop.alphabet)
