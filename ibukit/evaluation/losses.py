@@ -61,23 +61,28 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     1.5
     """
     space = as_alphabet(alphabet)
-    given, wanted = _pair(p, q, space)
+    supply, demand = _pair(p, q, space)
+    # On a line with steps of 1, |P(x) - Q(x)| is the mass that crosses from x to x + 1.
     if isinstance(space, Line):
-        return float(np.abs(np.cumsum(given - wanted))[:-1].sum())
-    # The sums are within 1e-9 of 1.
-    given, wanted = given / given.sum(), wanted / wanted.sum()
+        return float(np.abs(np.cumsum(supply - demand))[:-1].sum())
+    # Arguments may miss the sum 1 by 1e-9, and the network simplex allows no such difference.
+    supply, demand = supply / supply.sum(), demand / demand.sum()
+    # Distances that were handed in need not obey the triangle inequality.
     if type(space) is not Grid:
-        return _transport(given, wanted, space.distances(), strict)
+        return _transport(supply, demand, space.distances(), strict)
     # By the triangle inequality the mass that both have in common stays, so far fewer cells are
     # left to be matched.
-    more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
+    more, less = np.flatnonzero(supply > demand), np.flatnonzero(supply < demand)
     return _transport(
-        (given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict
+        (supply - demand)[more],
+        (demand - supply)[less],
+        space._distances_between(more, less),
+        strict,
     )
 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
-    """The least cost of moving a supply to a demand, which are equal but for rounding."""
+    """Return the least cost of moving a supply to a demand, equal in sum but for rounding."""
     # POT takes a second to import.
     import ot
 
@@ -130,8 +135,8 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     >>> total_variation([1, 0, 0], [0, 0.5, 0.5])
     1.0
     """
-    one, other = _pair(p, q)
-    return float(np.abs(one - other).sum() / 2)
+    first, second = _pair(p, q)
+    return float(np.abs(first - second).sum() / 2)
 
 
 def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
@@ -156,32 +161,35 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     >>> squared_l2([1, 0, 0], [0, 0.5, 0.5])
     1.5
     """
-    one, other = _numbers(p, q)
-    given = arguments.numbers("p", one)
-    a = arguments.vector("p", given, given.size)
-    difference = a - arguments.vector("q", other, a.size)
+    first, second = _numbers(p, q)
+    numbers = arguments.numbers("p", first)
+    vector = arguments.vector("p", numbers, numbers.size)
+    difference = vector - arguments.vector("q", second, vector.size)
+    # An overflow is refused below by an error that says more than the warning.
     with np.errstate(over="ignore"):
-        found = float(difference @ difference)
-    if not math.isfinite(found):
+        distance = float(difference @ difference)
+    if not math.isfinite(distance):
         raise ValueError(
             "p and q must not be so far apart that doubles do not hold it, got "
             f"{abs(difference).max():g}"
         )
-    return found
+    return distance
 
 
 def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:
-    one, other = _numbers(p, q, alphabet)
-    first = arguments.distribution("p", one, None if alphabet is None else len(alphabet))
-    return first, arguments.distribution("q", other, len(first))
+    """Return two distributions of the same secrets, validated."""
+    first, second = _numbers(p, q, alphabet)
+    first = arguments.distribution("p", first, None if alphabet is None else len(alphabet))
+    return first, arguments.distribution("q", second, len(first))
 
 
 def _numbers(
     p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None
 ) -> tuple[ArrayLike, ArrayLike]:
     """Return the distributions of estimates over one alphabet; other arguments unchanged."""
-    known = [alphabet, *(given.alphabet for given in (p, q) if isinstance(given, Estimate))]
+    known = [alphabet, *(each.alphabet for each in (p, q) if isinstance(each, Estimate))]
     space = next((each for each in known if each is not None), None)
+    # Bare numbers belong to no alphabet, so there is nothing to compare.
     if space is None:
         return p, q
     return distribution_on("p", p, space), distribution_on("q", q, space)

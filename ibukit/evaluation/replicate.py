@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
-# Largest number of repetitions: the table of results must fit in memory.
+# Largest number of repetitions of each mechanism: the table of results must fit in memory.
 MAX_REPETITIONS = 10**7
 Loss = Callable[[Floats, Floats, Alphabet], Any]
 RESULT_COLUMNS = [
@@ -170,11 +170,11 @@ def replicate(
     """
     import pandas as pd
 
-    chosen = _mechanisms(population, mechanisms)
+    chosen = _mechanisms_by_name(population, mechanisms)
     functions = _callables("estimators", estimators)
     if not functions:
         raise ValueError("estimators must hold at least one estimator, got none")
-    measures = _losses(losses)
+    measures = _own_losses(losses)
     repetitions = arguments.whole("repetitions", repetitions, 1, MAX_REPETITIONS)
     seed = arguments.whole("seed", seed, 0)
     arguments.processes("n_jobs", n_jobs)
@@ -186,52 +186,49 @@ def replicate(
                 f"{n_jobs}"
             )
     keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
-    question = _question(population, chosen, functions, measures, seed)
-    file = None if path is None else arguments.path("path", path)
-    with (
+    # Without a file nothing is finished at the start, and nothing is written.
+    journal = (
         nullcontext((dict[Key, Rows](), None))
-        if file is None
-        else open_journal(file, question) as (
-            finished,
-            write,
+        if path is None
+        else open_journal(
+            arguments.path("path", path), _question(population, chosen, functions, measures, seed)
         )
-    ):
-        todo = [key for key in keys if key not in finished]
+    )
+    with journal as (finished, write):
+        missing = [key for key in keys if key not in finished]
+        # The words are computed here, once for each mechanism: that of a matrix takes a pass over
+        # its entries.
         words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
         tasks = (
             (key, population, chosen[key[0]], functions, measures, seed, words[key[0]])
-            for key in todo
+            for key in missing
         )
+        computed = _run(tasks, n_jobs) if client is None else run_on(client, _repeat, tasks)
+        start = len(keys) - len(missing)
         bar = tqdm(
-            desc="replicate",
-            unit=" repetitions",
-            total=len(keys),
-            initial=len(keys) - len(todo),
-            disable=None,
+            desc="replicate", unit=" repetitions", total=len(keys), initial=start, disable=None
         )
-        with (
-            bar,
-            closing(
-                _run(tasks, n_jobs) if client is None else run_on(client, _repeat, tasks)
-            ) as results,
-        ):
+        # After an error or an interrupt, `closing` ends the processes or the work of the client.
+        with bar, closing(computed) as results:
             for key, rows in results:
                 if write is not None:
                     write(key, rows)
                 finished[key] = rows
                 bar.update()
-    stops = {name: stop_of(function) for name, function in functions.items()}
+    stops = {name: _stop_of(function) for name, function in functions.items()}
+    # Repetitions end in any order, and the file may hold more of them; the table has the order of
+    # the arguments.
     table = [
         {
             **_label(mechanism),
             "estimator": name,
             "stop": stops[name],
-            "repetition": r,
-            **finished[key, r][name],
+            "repetition": repetition,
+            **finished[key, repetition][name],
         }
         for key, mechanism in chosen.items()
         for name in functions
-        for r in range(repetitions)
+        for repetition in range(repetitions)
     ]
     # The caller's own losses stand beside the others.
     after = RESULT_COLUMNS.index("steps")
@@ -240,10 +237,10 @@ def replicate(
     )
 
 
-def _mechanisms(
+def _mechanisms_by_name(
     population: Population, mechanisms: Sequence[Mechanism | FreeWill]
 ) -> dict[str, Mechanism | FreeWill]:
-    """The mechanisms under the names that the file and the errors give them."""
+    """Return the mechanisms by the names that the file and the errors give them."""
     missing = [
         name for name in ("counts", "distribution", "alphabet") if not hasattr(population, name)
     ]
@@ -253,6 +250,7 @@ def _mechanisms(
             f"ik.datasets.load_adult_ages() has, got {type(population).__name__} without "
             f"{' and '.join(missing)}"
         )
+    # The numbers are checked here, so that no error comes only when the first worker starts.
     k = len(population.alphabet)
     arguments.counts("population.counts", population.counts, k)
     arguments.distribution("population.distribution", population.distribution, k)
@@ -269,10 +267,9 @@ def _mechanisms(
                 f"mechanisms must be over the population's {population.alphabet!r}, {mechanism} is "
                 "not"
             )
-        label = _label(mechanism)
-        name = label["mechanism"] + (
-            "" if isinstance(mechanism, FreeWill) else f"(epsilon={label['epsilon']!r})"
-        )
+        name = _label(mechanism)["mechanism"]
+        if not isinstance(mechanism, FreeWill):
+            name += f"(epsilon={float(mechanism.epsilon)!r})"
         if name in chosen:
             raise ValueError(
                 f"mechanisms must differ in class or epsilon or name, {name} is there twice and "
@@ -286,6 +283,8 @@ def _mechanisms(
 
 
 def _label(mechanism: Mechanism | FreeWill) -> dict[str, Any]:
+    """Return the first two columns of the table."""
+    # Mechanisms of different epsilon may be mixed in a FreeWill, so it has none of its own.
     if isinstance(mechanism, FreeWill):
         return {"mechanism": mechanism.name, "epsilon": math.nan}
     return {"mechanism": type(mechanism).__name__, "epsilon": float(mechanism.epsilon)}
@@ -302,7 +301,7 @@ def _callables(argument: str, given: Mapping[Any, Any]) -> dict[str, Callable[..
     return dict(given)
 
 
-def _losses(losses: Mapping[str, Loss] | None) -> dict[str, Loss]:
+def _own_losses(losses: Mapping[str, Loss] | None) -> dict[str, Loss]:
     measures = _callables("losses", {} if losses is None else losses)
     taken = [name for name in measures if name in RESULT_COLUMNS]
     if taken:
@@ -325,7 +324,9 @@ def _question(
     losses: dict[str, Loss],
     seed: int,
 ) -> dict[str, Any]:
-    """All that the numbers of a repetition depend on, as the first line of its file."""
+    """Return all that the numbers of a repetition depend on, for the first line of the file."""
+    # Neither the number of repetitions nor their order: a file may go on to more of them. A patch
+    # release of Python changes no number.
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     truth = (population.counts, population.distribution, population.alphabet)
     return {
@@ -335,14 +336,15 @@ def _question(
         f"{fingerprint(truth)}",
         "mechanisms": {name: fingerprint(mechanism) for name, mechanism in mechanisms.items()},
         "estimators": {
-            name: f"{stop_of(function)} {fingerprint(function)}".lstrip()
+            # The stopping rule stands in words, because it is what most often differs.
+            name: f"{_stop_of(function)} {fingerprint(function)}".lstrip()
             for name, function in estimators.items()
         },
     } | ({"losses": {name: fingerprint(loss) for name, loss in losses.items()}} if losses else {})
 
 
 def _run(tasks: Iterable[Any], n_jobs: int) -> Generator[tuple[Key, Rows], None, None]:
-    """Every task's answer as soon as it is there, whichever comes first."""
+    """Yield the result of each task as soon as one is there, in any order."""
     # joblib takes a quarter of a second to import.
     from joblib import Parallel, delayed, parallel_config
 
@@ -362,17 +364,20 @@ def _repeat(
     seed: int,
     words: tuple[int, ...],
 ) -> tuple[Key, Rows]:
-    """One repetition of one mechanism: a row of numbers for each estimator."""
+    """Return the numbers of each estimator in one repetition of one mechanism."""
     name, repetition = key
-    rng = np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(*words, repetition)))
-    )
+    # The draws depend on the seed, the mechanism and the repetition alone: not on the process that
+    # makes them, nor on the tasks before. The bit generator is named, because numpy may change its
+    # default.
+    sequence = np.random.SeedSequence(seed, spawn_key=(*words, repetition))
+    rng = np.random.Generator(np.random.PCG64(sequence))
     rows: Rows = {}
+    # With more threads the last digits of sums would depend on their number.
     with one_thread():
-        tally = _kept(mechanism).simulate(population.counts, rng)
+        tally = _equal_mechanism(mechanism).simulate(population.counts, rng)
         for estimator, function in estimators.items():
             try:
-                rows[estimator] = _measured(function, estimator, tally, population, losses)
+                rows[estimator] = _row(function, estimator, tally, population, losses)
             except Exception as error:
                 error.add_note(
                     f"in repetition {repetition} of {name} with the estimator {estimator!r}"
@@ -382,40 +387,45 @@ def _repeat(
 
 
 @lru_cache(maxsize=2)
-def _kept(mechanism: Mechanism | FreeWill) -> Mechanism | FreeWill:
-    """Return the first mechanism equal to this one, which a worker has met with its matrices."""
+def _equal_mechanism(mechanism: Mechanism | FreeWill) -> Mechanism | FreeWill:
+    """Return the first mechanism equal to this one that the process has met."""
+    # Each task brings a copy of its mechanism without the matrices that are cached in it. The first
+    # copy computes them and serves for all, as the key of this cache is compared by `==`.
     return mechanism
 
 
-def _measured(
+def _row(
     estimator: Estimator, name: str, tally: Tally, population: Population, losses: dict[str, Loss]
 ) -> dict[str, Any]:
+    """Run an estimator on a tally, and return the columns of the table from its losses on."""
     start = time.process_time()
     try:
-        found = estimator(tally)
+        result = estimator(tally)
     except ConvergenceError as error:
-        found = error.estimate
+        # A goal that was missed is a result like others: its status says so in the table.
+        result = error.estimate
     seconds = time.process_time() - start
-    found = as_estimate(found, tally, f"what {name!r} returns", name)
-    p, truth = found.distribution, population.distribution
-    off = found.status is Status.OFF_SIMPLEX
+    estimate = as_estimate(result, tally, f"what {name!r} returns", name)
+    p, truth = estimate.distribution, population.distribution
+    # Raw matrix inversion may leave the simplex, where neither distance is defined.
+    is_off_simplex = estimate.status is Status.OFF_SIMPLEX
     return {
-        "emd": math.nan if off else emd(p, truth, population.alphabet),
-        "tv": math.nan if off else total_variation(p, truth),
+        "emd": math.nan if is_off_simplex else emd(p, truth, population.alphabet),
+        "tv": math.nan if is_off_simplex else total_variation(p, truth),
         "squared_l2": squared_l2(p, truth),
-        "steps": int(found.n_iter),
-        "gap": float(found.gap),
-        "status": found.status.name,
+        "steps": int(estimate.n_iter),
+        "gap": float(estimate.gap),
+        "status": estimate.status.name,
         "seconds": seconds,
-    } | {each: _lost(each, loss, found, population) for each, loss in losses.items()}
+    } | {each: _own_loss(each, loss, estimate, population) for each, loss in losses.items()}
 
 
-def _lost(name: str, loss: Loss, found: Estimate, population: Population) -> float:
-    """One of the losses that were handed in."""
+def _own_loss(name: str, loss: Loss, estimate: Estimate, population: Population) -> float:
+    """Return a loss of the caller's; NaN if it is not defined off the simplex."""
     try:
-        value = loss(found.distribution, population.distribution, population.alphabet)
+        value = loss(estimate.distribution, population.distribution, population.alphabet)
     except InvalidDistribution:
-        if found.status is Status.OFF_SIMPLEX:
+        if estimate.status is Status.OFF_SIMPLEX:
             return math.nan
         raise
     if not isinstance(value, Real):
@@ -423,7 +433,7 @@ def _lost(name: str, loss: Loss, found: Estimate, population: Population) -> flo
     return float(value)
 
 
-def stop_of(estimator: Callable[..., Any]) -> str:
+def _stop_of(estimator: Callable[..., Any]) -> str:
     """Return the default of a parameter called `stop`; "" where there is none."""
     try:
         stop = inspect.signature(estimator).parameters["stop"].default
