@@ -25,7 +25,7 @@ from ibukit.channels import Channel
 from ibukit.errors import TooLarge
 from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
-from ibukit.solvers.table import MAX_SECRETS_DENSE_ANYWAY, with_costs
+from ibukit.solvers.table import MAX_K_DENSE_ALWAYS_FASTEST, maximiser_at_costs
 from ibukit.tally.tally import Tally
 
 # Secrets for which a dense matrix is factorised at every step of every interval; more are refused
@@ -186,7 +186,7 @@ class StructuredLikelihood(Likelihood):
 def likelihood_of(problem: Problem) -> Likelihood:
     """Return the likelihood in the form that suits its channel; TooLarge if there is none."""
     channel = problem.channel
-    at_costs = with_costs(problem) if problem.k > MAX_SECRETS_DENSE_ANYWAY else None
+    at_costs = maximiser_at_costs(problem) if problem.k > MAX_K_DENSE_ALWAYS_FASTEST else None
     if at_costs is not None:
         return StructuredLikelihood(channel, problem.q, at_costs)
     entries = max_dense_entries()

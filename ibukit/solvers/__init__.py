@@ -1,4 +1,4 @@
-"""Ways to the maximum of a likelihood, on channels and counts alone."""
+"""Solvers that maximise a likelihood, given by a channel and counts; they know no tally."""
 
 from ibukit._ground.limits import limits as limits
 from ibukit.solvers.maximum import Maximum as Maximum

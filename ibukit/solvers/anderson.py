@@ -1,10 +1,14 @@
 """Anderson acceleration of the iterative Bayesian update, in the logarithms of the probabilities.
 
-The update adds f = log g to x = log theta. From the last few differences of x and f comes the
-combination of steps that would make f vanish if it were linear in x (least squares with weights
-theta, in which what has no mass has no say); it is taken if it climbs, and if the likelihood at its
-end has not fallen. Otherwise the update itself is stretched, and in the end there is always the
-plain update, which never falls.
+The update adds f = log g to x = log theta, so a maximiser is a fixed point: f = 0 where theta > 0.
+From the last differences dx_i, df_i of x and f the step is
+
+    f - sum_i a_i (dx_i + df_i),    a = argmin sum_x theta_x (f - sum_i a_i df_i)_x^2,
+
+which would make f vanish if it were linear in x. The weights theta of the least squares ignore
+secrets without mass. The step is taken if it is a direction of ascent, and if the likelihood at its
+end has not fallen. Otherwise the update itself is stretched, x + t f with t > 1, and in the end
+there is always the plain update, which never lowers the likelihood.
 
 Written from Walker and Ni (2011) and from the idea of Henderson and Varadhan (2019) to damp,
 restart and safeguard it.
@@ -21,29 +25,33 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.solvers.em import Moved, Updates, evaluate, updates_of
 
-# Chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2 to 40 times the
-# evaluations. More than 10 differences gain nothing, 5 lose; RIDGE a 100 times larger or smaller,
-# SLOPE 0 or 1, STRETCH 2 or 8 do little.
-ORDER = 10  # differences remembered
-RIDGE = 1e-9  # damping, relative to the squared length of a difference
-SLOPE = 0.5  # the least climb, relative to the plain update's
-STRETCH = 4.0
-LONGEST = 1e12
+# These four were chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2 to
+# 40 times the evaluations. More than 10 differences gain nothing, 5 are worse; a RIDGE 100 times
+# larger or smaller, a slope of 0 or 1, and factors of 2 or 8 change little.
+# Number of differences that are kept.
+MEMORY = 10
+# Tikhonov damping of the least squares, relative to the squared length of a difference.
+RIDGE = 1e-9
+# Smallest ascent of a step, relative to that of the plain update.
+MIN_SLOPE_SHARE = 0.5
+# Factor by which a stretched update that succeeded is stretched further, and the longest stretch.
+STRETCH_FACTOR = 4.0
+MAX_STRETCH = 1e12
 
-# Mass is never 0, and never too little to come back. In log theta a secret at 1e-200 is many steps
-# from the living, and its weight in the least squares is nothing: so where g > 1 says that it
-# should have mass, it is given LIFT / k, or less where that would disturb the gap.
+# A mass is never 0, so that log theta exists. At 1e-200 it would be many steps from any influence,
+# and without weight in the least squares. So a secret with g > 1, which should gain mass, is lifted
+# to LIFT / k, or to less if that would disturb the gap.
 MIN_MASS = 1e-300
 LIFT = 1e-8
-MIN_RATIO = (
-    1e-13  # of secrets that explain nothing that was seen: log 0 would spoil the differences
-)
-ROUNDING_OF_LIKELIHOOD = 1e-16  # by which a mean log-likelihood may seem to fall
+# Smallest g whose logarithm is taken: a secret that explains no report has g = 0.
+MIN_RATIO = 1e-13
+# A mean log-likelihood may seem to fall by so much through rounding.
+ROUNDING_OF_LIKELIHOOD = 1e-16
 MAX_EVALUATIONS = 1_000_000
 
 
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
-    """The first point where no g exceeds 1 + tol, from the uniform distribution, and the evaluations that it took."""
+    """The first point where no g exceeds 1 + tol, from uniform, and the number of evaluations."""
     updates = updates_of(channel, q)
     walk = Anderson(updates, q, k)
     theta, taken = np.full(k, 1 / k), 0
@@ -57,57 +65,60 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
 
 
 class Anderson:
-    """Moves from point to point; each point has at least the likelihood of the one before."""
+    """Accelerated steps; each point has at least the likelihood of the one before."""
 
     def __init__(self, updates: Updates, q: Floats, k: int):
         self._updates = updates
         self._q = q
-        # differences of f, and of x + f
-        self._residuals, self._images = np.empty((2, ORDER, k))
-        self._forget()
+        # The last differences of f, and of x + f.
+        self._residuals, self._images = np.empty((2, MEMORY, k))
+        self._restart()
         self._stretch = 1.0
 
-    def move(self, theta: Floats, p: Floats, g: Floats, most: int) -> Moved:
-        """The next point, and the evaluations that it took: up to three, and at most `most`."""
+    def move(self, theta: Floats, p: Floats, g: Floats, max_evaluations: int) -> Moved:
+        """The next point, and the number of evaluations: up to three, at most `max_evaluations`."""
         x, f = np.log(theta), np.log(np.maximum(g, MIN_RATIO))
         self._remember(x, f)
         taken = 0
         step = self._extrapolated(theta, g, x, f)
-        if step is not None and most > 1:
+        if step is not None and max_evaluations > 1:
             taken += 1
-            found = self._try(x + step, theta, p)
-            if found is not None:
-                return *found, taken
-            self._forget()
-        if self._stretch > 1 and most > taken + 1:
+            reached = self._try(x + step, theta, p)
+            if reached is not None:
+                return *reached, taken
+            # The differences have led astray: begin anew.
+            self._restart()
+        if self._stretch > 1 and max_evaluations > taken + 1:
             taken += 1
-            found = self._try(x + self._stretch * f, theta, p)
-            if found is not None:
-                self._stretch = min(self._stretch * STRETCH, LONGEST)
-                return *found, taken
-            self._stretch = max(self._stretch / STRETCH**1.5, 1.0)
+            reached = self._try(x + self._stretch * f, theta, p)
+            if reached is not None:
+                self._stretch = min(self._stretch * STRETCH_FACTOR, MAX_STRETCH)
+                return *reached, taken
+            self._stretch = max(self._stretch / STRETCH_FACTOR**1.5, 1.0)
         else:
-            self._stretch = max(self._stretch, STRETCH)
+            self._stretch = max(self._stretch, STRETCH_FACTOR)
         return *self._at(np.maximum(theta * g, MIN_MASS)), taken + 1
 
-    def _forget(self) -> None:
+    def _restart(self) -> None:
         self._last: tuple[Floats, Floats] | None = None
-        self._seen = 0
+        self._n_differences = 0
 
     def _remember(self, x: Floats, f: Floats) -> None:
         if self._last is not None:
-            before, f_before = self._last
-            place = self._seen % ORDER
+            x_before, f_before = self._last
+            place = self._n_differences % MEMORY
             np.subtract(f, f_before, out=self._residuals[place])
-            np.add(x - before, self._residuals[place], out=self._images[place])
-            self._seen += 1
+            np.add(x - x_before, self._residuals[place], out=self._images[place])
+            self._n_differences += 1
         self._last = x, f
 
     def _extrapolated(self, theta: Floats, g: Floats, x: Floats, f: Floats) -> Floats | None:
-        """The change of log theta, or None where nothing is known or the likelihood would not rise along it."""
-        known = min(self._seen, ORDER)
+        """The accelerated change of log theta; None if there are no differences or no ascent."""
+        known = min(self._n_differences, MEMORY)
         if known == 0:
             return None
+        # Normal equations of the weighted least squares; differences are scaled to length 1, so that
+        # the ridge is relative.
         root = np.sqrt(theta)
         residuals = self._residuals[:known] * root
         lengths = np.sqrt(np.einsum("ix,ix->i", residuals, residuals))
@@ -116,30 +127,30 @@ class Anderson:
         normal = residuals @ residuals.T + RIDGE * np.eye(known)
         share = np.linalg.solve(normal, residuals @ (f * root)) / lengths
         step = f - share @ self._images[:known]
-        uphill = theta * (g - 1)
-        if not uphill @ step > SLOPE * (uphill @ f):
+        # The gradient of the likelihood in log theta, on the simplex.
+        gradient = theta * (g - 1)
+        if not gradient @ step > MIN_SLOPE_SHARE * (gradient @ f):
             return None
         gap = math.log(max(g.max(), 1.0))
         mass = max(min(LIFT, gap / 100) / len(theta), MIN_MASS)
-        wanted = (g > 1) & (theta < mass)
-        step[wanted] = np.maximum(step[wanted], math.log(mass) - x[wanted])
-        return np.asarray(step)
+        lifted = (g > 1) & (theta < mass)
+        step[lifted] = np.maximum(step[lifted], math.log(mass) - x[lifted])
+        return step
 
     def _try(self, x: Floats, theta: Floats, p: Floats) -> tuple[Floats, Floats, Floats] | None:
-        """The point with log theta = x up to a constant; None if its likelihood is less than at theta."""
+        """The point with log theta = x up to a constant; None if its likelihood is lower."""
         weights = np.exp(np.maximum(x - x.max(), math.log(MIN_MASS)))
-        found = self._at(weights / weights.sum())
-        _, new_p, new_g = found
+        reached = self._at(weights / weights.sum())
+        _, new_p, new_g = reached
         with np.errstate(all="ignore"):
-            # L is concave: it has risen for certain if it still rises where the step ends; NaN is
-            # neither
-            risen = (
+            # L is concave: L(theta) <= L(new) + new_g . theta - 1, so new_g . theta <= 1 proves that
+            # it has not fallen. Otherwise the likelihoods are compared. NaN fulfils neither.
+            has_risen = (
                 new_g @ theta <= 1 or (self._q * np.log(new_p / p)).sum() >= -ROUNDING_OF_LIKELIHOOD
             )
-        return found if risen else None
+        return reached if has_risen else None
 
     def _at(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        with np.errstate(
-            all="ignore"
-        ):  # a report's probability may underflow where the step overshot
+        # The probability of a report may underflow if the step overshot.
+        with np.errstate(all="ignore"):
             return theta, *evaluate(self._updates, theta, len(self._q))

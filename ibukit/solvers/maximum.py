@@ -1,4 +1,4 @@
-"""The maximum of a likelihood on any channel, by whatever solver suits it."""
+"""The maximum of a likelihood on any channel: try the solvers that suit, certify, go on."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.table import Solver, candidates
 
-# nats per report: below this a certificate is the rounding of g, which no other solver can mend.
-# The closed form under k-RR leaves 1.3e-14 with a million secrets, where it is exact; the other
-# solvers up to 6e-15 where they are certified
+# A gap below this, in nats per report, is the rounding of g, which no other solver can improve. The
+# closed form under k-RR is exact and has 1.3e-14 with a million secrets; certified points of other
+# solvers have up to 6e-15.
 ROUNDING_OF_GAP = 1e-13
-# secrets of a dense channel up to which the support of another draw's maximiser is worth a try: of
-# 5 to 10 secrets it is right nearly always, and three times faster; of 50 hardly ever. Structured
-# solvers are faster than the try, and interior points that start near the solution take as many
-# steps as those that start at the centre
-MAX_SECRETS_TRIED = 16
+# Secrets of a dense channel up to which the support of another draw's maximiser is tried first. Of
+# 5 to 10 secrets it is right nearly always, which is three times faster; of 50 hardly ever. On
+# structured channels the solver itself is faster, and interior points that start near the solution
+# take as many steps as those that start at the centre.
+MAX_K_SUPPORT_GUESS = 16
 
 
 class Maximum(NamedTuple):
-    """A maximiser of a likelihood, and how it was found.
+    """A maximiser of a likelihood, and the solver that found it.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Maximum(NamedTuple):
     """The solver and why it was chosen, in words."""
 
 
-class Found(NamedTuple):
-    """What a solver found, and what one look at all reports says of it."""
+class SolverResult(NamedTuple):
+    """The point of a solver with its certificate, from one pass over all reports."""
 
     theta: Floats
     solver: Solver
@@ -55,7 +55,7 @@ class Found(NamedTuple):
     gap: float
 
 
-def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
+def best_found(problem: Problem, tol: float, method: str = "auto") -> SolverResult:
     r"""The first point certified to `tol` of the solvers that suit, or the best of all.
 
     What `mle` and `maximise` share: it checks nothing and raises nothing.
@@ -72,28 +72,30 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
 
     Returns
     -------
-    Found
+    SolverResult
         `theta`, the `solver`, its `n_iter`, and `log_likelihood` and `gap` at :math:`\theta`.
 
     Examples
     --------
     >>> from ibukit.channels import ResponseChannel
-    >>> found = best_found(Problem(ResponseChannel(2, np.arange(2), 0.75, 0.25), np.array([60, 40])), tol=1e-9)
-    >>> found.theta.round(6), found.solver.name, found.gap < 1e-12
+    >>> problem = Problem(ResponseChannel(2, np.arange(2), 0.75, 0.25), np.array([60, 40]))
+    >>> best = best_found(problem, tol=1e-9)
+    >>> best.theta.round(6), best.solver.name, best.gap < 1e-12
     (array([0.7, 0.3]), 'closed-form', True)
     """
-    best: Found | None = None
+    best: SolverResult | None = None
     tol = arguments.positive("tol", tol)
     with one_thread():
         for solver in candidates(problem, method):
+            # The gap is log max g, so max g - 1 may be expm1(tol).
             theta, n_iter = solver.run(problem, math.expm1(min(tol, 1.0)))
-            found = Found(
+            result = SolverResult(
                 theta,
                 solver,
                 n_iter,
                 *problem.channel.certificate(theta, problem.counts, problem.n),
             )
-            best = found if best is None or found.gap < best.gap else best
+            best = result if best is None or result.gap < best.gap else best
             if best.gap <= max(tol, ROUNDING_OF_GAP):
                 break
     assert best is not None
@@ -126,16 +128,16 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
     array([0.5, 0.5])
     """
     theta = arguments.weights("theta", theta, problem.k)
-    if problem.k <= MAX_SECRETS_TRIED and next(candidates(problem)).name == "dense":
+    if problem.k <= MAX_K_SUPPORT_GUESS and next(candidates(problem)).name == "dense":
         with one_thread():
-            found = interior_point.from_support(
+            theta_on_support = interior_point.from_support(
                 problem.channel.rows(np.arange(problem.k)),
                 problem.q,
                 theta,
                 math.expm1(min(arguments.positive("tol", tol), 1.0)),
             )
-        if found is not None:
-            return found
+        if theta_on_support is not None:
+            return theta_on_support
     return best_found(problem, tol).theta
 
 
@@ -205,8 +207,8 @@ def maximise(
     maximum = Maximum(best.theta, best.solver.why(problem))
     if arguments.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; take a larger tol, or "
-            "strict=False for the best point",
+            f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; "
+            "take a larger tol, or strict=False for the best point",
             maximum,
         )
     return maximum

@@ -1,4 +1,4 @@
-"""Reports of several mechanisms as one model: each channel brings its own way to M diag(w) M^T."""
+"""Reports of several mechanisms as one model: each channel adds its own M diag(w) M^T."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ibukit.channels import (
 )
 from ibukit.solvers._normal_equations import NormalEquations
 
+# Channels that form M diag(w) M^T without a matrix of all their entries, or are that matrix.
 STRUCTURED = (DenseChannel, ResponseChannel, LineChannel, HadamardChannel)
 
 
@@ -29,7 +30,7 @@ class PooledModel(NormalEquations):
 
     @classmethod
     def of(cls, channels: tuple[Channel, ...], k: int) -> PooledModel:
-        """With each column scaled, which changes neither theta nor g."""
+        """Build the model with each report scaled, which changes neither theta nor g."""
         return cls(tuple(channel.unit_columns() for channel in channels), k)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a solver is asked: a channel, and how often each of its reports was seen."""
+"""The problem that a solver gets: a channel, and how often each of its reports was seen."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Problem:
     total: InitVar[float | None] = None
 
     def __post_init__(self, total: float | None) -> None:
-        """Keep a sum that is known as the one that would be computed."""
+        # A known total takes the place of the cached property.
         if total is not None:
             vars(self)["n"] = total
 
@@ -51,13 +51,12 @@ class Problem:
     @cached_property
     def n(self) -> float:
         """Number of reports, or the sum of their weights."""
-        n: float = self.counts.sum().item()
-        return n
+        return self.counts.sum().item()
 
     @cached_property
     def q(self) -> Floats:
         """Frequencies of the reports."""
-        return np.asarray(self.counts / self.n)
+        return self.counts / self.n
 
     @cached_property
     def parts(self) -> tuple[tuple[Channel, Ints | Floats], ...]:

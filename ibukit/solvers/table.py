@@ -1,4 +1,4 @@
-"""Which solver suits which channel: one entry a solver, the best suited first."""
+"""The table of solvers: when each can be used, when it is the best, and why; the best first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.limits import max_dense_entries, max_factorised_order
 from ibukit.channels import (
     BitChannel,
     Channel,
@@ -23,28 +24,22 @@ from ibukit.solvers import active_set, anderson, bits, interior_point, line, pla
 from ibukit.solvers.pooled import STRUCTURED, PooledModel
 from ibukit.solvers.problem import Problem
 
-# of these there may be as many reports as users
+# Channels of which there may be as many reports as users.
 ROW_CHANNELS = (BitChannel, PartitionedChannel)
-# entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
-MAX_DENSE = 2**26
-# order of the largest matrix that is factorised at each step (a second of time, a fifth of a
-# gigabyte)
-MAX_UNKNOWNS = 5000
-# rows of a sketch up to which its normal equations, a look-up for each row and pair of secrets, are
-# cheap
-MAX_GROUPS = 64
-# reports for each secret from which a parabola of some of them beats a matrix of all
-MANY_A_SECRET = 20
-# below this a dense matrix beats any structure
-MAX_SECRETS_DENSE_ANYWAY = 300
-# but not that of a sketch, from so many entries on and where each of its rows has many reports: a
-# quarter of the time
-MIN_ENTRIES_OF_SKETCH = 2**20
+# Rows of a sketch up to which its normal equations are cheap: one look-up for each row and pair of
+# secrets.
+MAX_SKETCH_ROWS = 64
+# Reports for each secret from which the quadratic model of `bits` is faster than a dense matrix.
+MIN_REPORTS_PER_SECRET_FOR_BITS = 20
+# Secrets up to which the dense solver is faster than every structured one. The exception are
+# sketches with this many entries and many reports a row: there it takes four times as long.
+MAX_K_DENSE_ALWAYS_FASTEST = 300
+MIN_LARGE_SKETCH_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
 class Solver:
-    r"""A way to the maximum, when it can be used, and when it is the best.
+    r"""A solver, when it can be used, and when it is the best.
 
     Parameters
     ----------
@@ -77,7 +72,7 @@ class Solver:
     run: Callable[[Problem, float], tuple[Floats, int]]
 
 
-def _only(kind: type) -> Callable[[Problem], bool]:
+def _is_instance(kind: type) -> Callable[[Problem], bool]:
     return lambda problem: isinstance(problem.channel, kind)
 
 
@@ -85,11 +80,11 @@ def _always(problem: Problem) -> bool:
     return True
 
 
-def _shape(problem: Problem) -> str:
+def _size_text(problem: Problem) -> str:
     return f"{problem.k} x {problem.channel.size}"
 
 
-def _too_large(problem: Problem) -> str:
+def _too_large_text(problem: Problem) -> str:
     return "" if _dense_applies(problem) else " is too large for a matrix"
 
 
@@ -109,48 +104,46 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 
 def _is_structured(channel: Channel) -> bool:
-    """Whether its normal equations cost less than reading all reports for each pair of secrets."""
-    sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MAX_GROUPS
+    """Whether M diag(w) M^T costs less than reading all reports for each pair of secrets."""
+    sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MAX_SKETCH_ROWS
     return isinstance(channel, STRUCTURED) and not sketch
 
 
-def _is_many(problem: Problem, channel: Channel) -> bool:
-    """Whether a channel without structure has too many reports to be written out and read at each step."""
-    return not _is_structured(channel) and channel.size > MANY_A_SECRET * problem.k
+def _has_many_reports(problem: Problem, channel: Channel) -> bool:
+    """Whether an unstructured channel has too many reports for a dense matrix at each step."""
+    return not _is_structured(channel) and channel.size > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k
 
 
 def _bits_apply(problem: Problem) -> bool:
-    many = [
-        isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel)
+    has_rows = [
+        isinstance(channel, ROW_CHANNELS) or _has_many_reports(problem, channel)
         for channel, _ in problem.parts
     ]
-    if not any(many) or not _few_unknowns(problem):
+    if not any(has_rows) or not _can_be_factorised(problem):
         return False
-    rest = [
-        channel for (channel, _), of_many in zip(problem.parts, many, strict=True) if not of_many
-    ]
+    others = [channel for (channel, _), rows in zip(problem.parts, has_rows, strict=True) if not rows]
     return (
-        problem.k * sum(channel.size for channel in rest if not _is_structured(channel))
-        <= MAX_DENSE
+        problem.k * sum(channel.size for channel in others if not _is_structured(channel))
+        <= max_dense_entries()
     )
 
 
-def _few_unknowns(problem: Problem) -> bool:
-    return problem.k <= MAX_UNKNOWNS
+def _can_be_factorised(problem: Problem) -> bool:
+    return problem.k <= max_factorised_order()
 
 
-def _many_rows(problem: Problem) -> bool:
-    elsewhere = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
+def _bits_suit(problem: Problem) -> bool:
+    partitioned = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
     rows = sum(channel.size for channel, _ in problem.parts if not _is_structured(channel))
-    return elsewhere or rows > MANY_A_SECRET * problem.k or not _dense_applies(problem)
+    return partitioned or rows > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k or not _dense_applies(problem)
 
 
 def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     rows: list[bits.Reports] = []
     others, q_others = [], []
     for channel, counts in problem.parts:
-        if isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel):
-            rows.append(bits.many(channel, counts, problem.n))
+        if isinstance(channel, ROW_CHANNELS) or _has_many_reports(problem, channel):
+            rows.append(bits.as_reports(channel, counts, problem.n))
         else:
             others.append(
                 channel
@@ -166,28 +159,28 @@ def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     )
 
 
-def _only_bits(problem: Problem) -> bool:
+def _are_all_bits(problem: Problem) -> bool:
     return not any(
-        _is_many(problem, channel)
+        _has_many_reports(problem, channel)
         for channel, _ in problem.parts
         if not isinstance(channel, ROW_CHANNELS)
     )
 
 
 def _pooled_applies(problem: Problem) -> bool:
-    return _few_unknowns(problem) and all(
+    return _can_be_factorised(problem) and all(
         isinstance(channel, STRUCTURED) for channel, _ in problem.parts
     )
 
 
 def _pooled_suits(problem: Problem) -> bool:
-    structure = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    large = problem.k > MAX_SECRETS_DENSE_ANYWAY or not _dense_applies(problem)
-    return structure and (large or any(_is_large_sketch(channel) for channel, _ in problem.parts))
+    structured = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
+    large = problem.k > MAX_K_DENSE_ALWAYS_FASTEST or not _dense_applies(problem)
+    return structured and (large or any(_is_large_sketch(channel) for channel, _ in problem.parts))
 
 
 def _is_large_sketch(channel: Channel) -> bool:
-    if not isinstance(channel, HadamardChannel) or channel.k * channel.size < MIN_ENTRIES_OF_SKETCH:
+    if not isinstance(channel, HadamardChannel) or channel.k * channel.size < MIN_LARGE_SKETCH_ENTRIES:
         return False
     return channel.size >= MIN_REPORTS_FOR_TRANSFORM * len(channel.places)
 
@@ -200,14 +193,15 @@ def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 def _dense_applies(problem: Problem) -> bool:
     s = problem.channel.size
-    return problem.k * s <= MAX_DENSE and min(problem.k, s) <= MAX_UNKNOWNS
+    return problem.k * s <= max_dense_entries() and min(problem.k, s) <= max_factorised_order()
 
 
 def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     channel = problem.channel
+    # A dense channel's columns need no copy.
     matrix = (
         channel.columns if type(channel) is DenseChannel else channel.rows(np.arange(problem.k))
-    )  # no copy
+    )
     return interior_point.maximise(matrix, problem.q, tol)
 
 
@@ -223,7 +217,7 @@ SOLVERS = (
     Solver(
         "closed-form",
         "reports of one k-RR mechanism",
-        _only(ResponseChannel),
+        _is_instance(ResponseChannel),
         _always,
         lambda problem: f"closed form by water-filling: k-RR, k = {problem.k}",
         _closed_form,
@@ -231,7 +225,7 @@ SOLVERS = (
     Solver(
         "line",
         "reports of one geometric mechanism on a line",
-        _only(LineChannel),
+        _is_instance(LineChannel),
         _always,
         lambda problem: f"interior point in O(k) a step: geometric noise on a line of {problem.k}",
         _line,
@@ -239,7 +233,7 @@ SOLVERS = (
     Solver(
         "plane",
         "reports of one planar mechanism on a large grid",
-        _only(PlaneChannel),
+        _is_instance(PlaneChannel),
         _always,
         lambda problem: (
             f"interior point with Fourier transforms: noise on a grid of {problem.k} cells"
@@ -248,31 +242,35 @@ SOLVERS = (
     ),
     Solver(
         "bits",
-        f"rows of bits or many reports of another kind, also pooled with other mechanisms, and k <= {MAX_UNKNOWNS}",
+        "rows of bits or many reports of another kind, also pooled with other mechanisms, "
+        f"and k <= {max_factorised_order()} (or what ibukit.solvers.limits allows)",
         _bits_apply,
-        _many_rows,
+        _bits_suit,
         lambda problem: (
-            f"parabola of {'the packed bits' if _only_bits(problem) else 'many reports'}, exact gradient: "
-            f"{_shape(problem)} with many rows{' of bits' if _only_bits(problem) else ''}"
+            f"parabola of {'the packed bits' if _are_all_bits(problem) else 'many reports'}, "
+            f"exact gradient: {_size_text(problem)} with many rows{' of bits' if _are_all_bits(problem) else ''}"
         ),
         _bits_run,
     ),
     Solver(
         "pooled",
-        f"k-RR, geometric, Hadamard or dense channels, and k <= {MAX_UNKNOWNS}",
+        f"k-RR, geometric, Hadamard or dense channels, and k <= {max_factorised_order()} "
+        "(or what ibukit.solvers.limits allows)",
         _pooled_applies,
         _pooled_suits,
         lambda problem: (
-            f"interior point with structured normal equations: {_shape(problem)}, mechanisms: {len(problem.parts)}"
+            f"interior point with structured normal equations: {_size_text(problem)}, "
+            f"mechanisms: {len(problem.parts)}"
         ),
         _pooled_run,
     ),
     Solver(
         "dense",
-        f"at most {MAX_DENSE} entries k x s of the channel, and one of its sides <= {MAX_UNKNOWNS}",
+        f"at most {max_dense_entries()} entries k x s of the channel, and one of its sides "
+        f"<= {max_factorised_order()} (or what ibukit.solvers.limits allows)",
         _dense_applies,
         _always,
-        lambda problem: f"dense interior point: {_shape(problem)} entries fit in memory",
+        lambda problem: f"dense interior point: {_size_text(problem)} entries fit in memory",
         _dense_run,
     ),
     Solver(
@@ -281,7 +279,7 @@ SOLVERS = (
         _always,
         _always,
         lambda problem: (
-            f"active set through forward and adjoint: {_shape(problem)}{_too_large(problem)}"
+            f"active set through forward and adjoint: {_size_text(problem)}{_too_large_text(problem)}"
         ),
         _active_run,
     ),
@@ -291,24 +289,27 @@ SOLVERS = (
         _always,
         _always,
         lambda problem: (
-            f"accelerated ibu through forward and adjoint: {_shape(problem)}{_too_large(problem)}"
+            f"accelerated ibu through forward and adjoint: {_size_text(problem)}{_too_large_text(problem)}"
         ),
         _ibu_run,
     ),
 )
 
-# max g - 1 of what is found at costs
-ACCURATE_AT_COST = 1e-12
+# Bound on max g - 1 of a maximiser at costs.
+TOLERANCE_AT_COSTS = 1e-12
 
 
-def with_costs(problem: Problem) -> Callable[[Floats], Floats] | None:
-    """What finds the maximiser over {theta >= 0 : cost . theta = 1} in O(k), if the channel's structure allows it.
+def maximiser_at_costs(problem: Problem) -> Callable[[Floats], Floats] | None:
+    """Return a function from costs to the maximiser over {theta >= 0 : cost . theta = 1}, or None.
+
+    It exists for channels whose structure allows O(k) operations.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ibukit.channels import ResponseChannel
-    >>> solve = with_costs(Problem(ResponseChannel(2, np.arange(2), 0.75, 0.25), np.array([60, 40])))
+    >>> channel = ResponseChannel(2, np.arange(2), 0.75, 0.25)
+    >>> solve = maximiser_at_costs(Problem(channel, np.array([60, 40])))
     >>> solve(np.array([1.0, 1.0])).round(6), solve(np.array([1.0, 0.5])).round(6)
     (array([0.7, 0.3]), array([0., 2.]))
     """
@@ -317,7 +318,7 @@ def with_costs(problem: Problem) -> Callable[[Floats], Floats] | None:
         return lambda cost: water_filling.maximise_at(channel, q, cost)
     if isinstance(channel, LineChannel):
         return lambda cost: line.maximise(
-            channel, q, ACCURATE_AT_COST, None if (cost == 1).all() else cost
+            channel, q, TOLERANCE_AT_COSTS, None if (cost == 1).all() else cost
         )[0]
     return None
 
@@ -351,9 +352,10 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     >>> [solver.name for solver in candidates(problem)]
     ['closed-form', 'dense', 'active-set', 'ibu']
     """
-    wanted = str(method)  # an array would be compared number by number
+    # An array would be compared element by element.
+    wanted = str(method)
     if wanted == "auto":
-        # one after the other: mostly the first is all that is asked for
+        # A generator: mostly the first solver is enough, and `applies` is not free.
         return (solver for solver in SOLVERS if solver.applies(problem) and solver.suits(problem))
     applicable = [solver for solver in SOLVERS if solver.applies(problem)]
     chosen = [solver for solver in applicable if solver.name == wanted]

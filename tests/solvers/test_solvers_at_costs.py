@@ -16,7 +16,7 @@ def test_it_is_the_maximum_of_rows_divided_by_their_prices(kind, priced, rng):
     """With y = cost x the sum of y is 1, and x M = y (M / cost)."""
     tally = kind(40, 0.5).simulate(rng.multinomial(5000, rng.dirichlet(np.ones(40))), rng)
     cost = rng.uniform(0.8, 1.2, 40) if priced else np.ones(40)
-    found = table.with_costs(Problem(tally.operator, tally.counts))(cost)
+    found = table.maximiser_at_costs(Problem(tally.operator, tally.counts))(cost)
     scaled, _ = interior_point.maximise(tally.matrix() / cost[:, None], tally.frequencies, 1e-12)
     np.testing.assert_allclose(found, scaled / cost, atol=1e-7)
     assert cost @ found == pytest.approx(1, abs=1e-9)
@@ -24,7 +24,7 @@ def test_it_is_the_maximum_of_rows_divided_by_their_prices(kind, priced, rng):
 
 def test_a_matrix_has_no_quick_way():
     assert (
-        table.with_costs(Problem(ik.MatrixMechanism(np.eye(2)).tally([0, 1]).operator, np.ones(2)))
+        table.maximiser_at_costs(Problem(ik.MatrixMechanism(np.eye(2)).tally([0, 1]).operator, np.ones(2)))
         is None
     )
 
@@ -34,5 +34,5 @@ def test_few_reports_of_a_sketch_are_no_large_one(rng):
     tally = ik.HadamardResponse(6, 1.0).simulate(np.full(6, 50), rng)
     channel = tally.operator
     assert isinstance(channel, HadamardChannel)
-    assert channel.k * channel.size < table.MIN_ENTRIES_OF_SKETCH
+    assert channel.k * channel.size < table.MIN_LARGE_SKETCH_ENTRIES
     assert not table._is_large_sketch(channel)

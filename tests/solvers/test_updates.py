@@ -351,7 +351,7 @@ def test_a_block_stops_at_the_first_step_whose_ratios_suffice(instance):
 def test_the_length_of_blocks_changes_nothing(name, stop, monkeypatch):
     ends = []
     for seconds in (0.0, 1e-4, 10.0):
-        monkeypatch.setattr(em, "SECONDS_BETWEEN_LOOKS", seconds)
+        monkeypatch.setattr(em, "SECONDS_PER_BATCH", seconds)
         ends.append(ik.ibu(SOME[name].tally, stop=stop, max_iter=5000))
     assert len({(end.n_iter, end.gap, end.status) for end in ends}) == 1
     assert all(np.array_equal(end.distribution, ends[0].distribution) for end in ends)
