@@ -1,4 +1,4 @@
-"""Reconstruct distributions from locally private reports, and know how close to the maximum likelihood you are.
+"""Reconstruct distributions from locally private reports, and certify how good they fit.
 
 A mechanism turns reports into a tally, an estimator turns a tally into an estimate:
 

@@ -222,7 +222,8 @@ def _table(entry: Entry) -> str:
     )
     worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
     body = "".join(
-        f'<tr><th scope="row">{escape(in_greek(n.what))}</th><td class="number">{_digits(n.printed)}</td>'
+        f'<tr><th scope="row">{escape(in_greek(n.what))}</th>'
+        f'<td class="number">{_digits(n.printed)}</td>'
         f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td>'
         f"<td>{badge(n.verdict)}</td></tr>"
         for n in worst_first

@@ -15,7 +15,7 @@ from ibukit.domain.grid import Grid
 MAX_NATS_AWAY = 45.0
 # Cells of a table of masses: 128 MB. Beyond, epsilon is refused.
 MAX_CELLS = 2**24
-# If less mass than this leaves the centre cell, that cell's mass is computed as 1 minus it, which is
+# If less mass than this leaves the centre cell, that cell's mass is computed as 1 minus it, as is
 # more accurate than a quadrature of the cell.
 MAX_ESCAPE_FOR_COMPLEMENT = 1e-3
 

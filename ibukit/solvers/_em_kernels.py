@@ -51,7 +51,7 @@ def _any_above(g: Floats, enough: float) -> bool:
 def dense(
     columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float
 ) -> int:
-    """M_xz = columns[z, x]: each column is read once, and used for g while it is still in the cache."""
+    """M_xz = columns[z, x]: each column is read once and used for g while it is in the cache."""
     s, k = columns.shape
     for step in range(n):
         _step(theta, g)
@@ -100,7 +100,7 @@ def responses(
     n: int,
     enough: float,
 ) -> int:
-    """M_xz = off + extra [x = reports[z]], with its own two numbers for each stretch of the reports."""
+    """M_xz = off + extra [x = reports[z]], with two numbers for each stretch of the reports."""
     for step in range(n):
         total = _step(theta, g)
         everywhere = 0.0
@@ -182,7 +182,7 @@ def bits(
     n: int,
     enough: float,
 ) -> int:
-    """M_xz = scale_z (one if bit x of row z is set else zero), with its own two numbers for each stretch of the rows.
+    """M_xz = scale_z (one if bit x of row z is set else zero), two numbers for a stretch of rows.
 
     One pass over the packed rows. For every byte column a table of the sums of theta over the set
     bits of each byte, and one that gathers the weights (one - zero) q / p of the rows with that

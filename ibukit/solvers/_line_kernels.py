@@ -39,34 +39,17 @@ from numba import njit
 from ibukit._ground.arguments import Floats, Ints
 
 # The rows of the work array, each of one number a position.
-(
-    Q,
-    RATIO,
-    LOSS,
-    COST,
-    SHARE,
-    THETA,
-    LAM,
-    S,
-    NU,
-    G,
-    W,
-    U,
-    TAU,
-    PIVOT,
-    Y,
-    V,
-    D_THETA,
-    SECOND_Q,
-    SECOND_C,
-    BEST,
-) = range(20)
+Q, RATIO, LOSS, COST, SHARE, THETA, LAM, S, NU, G = range(10)
+W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(10, 20)
 ROWS = 20
 
-MIN_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
-RATIO_WHERE_FREE = 1e60  # theta / s where s is to vanish
+# No theta, lam or s becomes smaller than this.
+MIN_LINE_COORDINATE = 1e-100
+# theta / s where s is to vanish.
+RATIO_WHERE_FREE = 1e60
 MAX_NEWTON = 12
-BEYOND = 3  # steps beyond the goal for exact zeros
+# Steps beyond the goal, for exact zeros.
+BEYOND = 3
 
 
 @njit(cache=True, error_model="numpy")
@@ -85,7 +68,7 @@ def lay_out(seen: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def fit(work: Floats, theta: Floats) -> float:
-    """Fill nu = theta K and g = K (q / nu) / c; the largest g, infinite where nothing of theta reaches a report."""
+    """Fill nu = theta K and g = K (q / nu) / c; return max g, infinite if theta misses a report."""
     q, ratio, share, nu, g = work[Q], work[RATIO], work[SHARE], work[NU], work[G]
     k = q.size
     right = 0.0
@@ -115,7 +98,9 @@ def fit(work: Floats, theta: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
-    """Eliminate position after position; of the next one's block then [[w, t], [t, -u]] is left, t = tau + a^2 / loss.
+    """Eliminate one position after the other, which leaves the block [[w, t], [t, -u]] of the next.
+
+    t = tau + a^2 / loss.
 
     Nothing is subtracted. tau begins at 1 and stays above, so of w and u at most the share a^2 is
     passed on.
@@ -185,7 +170,7 @@ def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def direction(work: Floats, target: float) -> None:
-    """The Newton direction towards lam nu = q - second_q and theta s = target - second_c: y, v and d_theta."""
+    """Newton direction y, v, d_theta to lam nu = q - second_q and theta s = target - second_c."""
     q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
     second_q, second_c, y, v, d_theta = (
         work[SECOND_Q],
@@ -241,7 +226,7 @@ def cost_of(work: Floats, theta: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
-    """Put theta on the simplex into BEST if its excess, max g - 1 there, beats `best`; the smaller excess."""
+    """Put theta, on the simplex, into BEST if its excess is below `best`; return the smaller."""
     total = cost_of(work, theta)
     # on the simplex g is larger by as much as theta is smaller
     excess = largest * total - 1.0
@@ -254,7 +239,7 @@ def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> float:
-    """Uniform, a few steps of expectation maximisation, mixed with uniform: theta, lam and s; the least excess met."""
+    """Start at the uniform distribution after a few EM steps; return the smallest excess."""
     q, theta, g = work[Q], work[THETA], work[G]
     k = q.size
     for i in range(k):
@@ -314,7 +299,7 @@ def advance(work: Floats, careful: bool) -> float:
 
 @njit(cache=True, error_model="numpy")
 def set_support(work: Floats, point: Floats) -> bool:
-    """Add to the support the peaks of g above 1, if they are higher than g is wrong on it; whether g is near 1 there.
+    """Add the peaks of g above 1 to the support; return True if g is near 1 there.
 
     Between neighbours of the support g has one peak at most that a new point of it could stand on.
     """
@@ -336,7 +321,7 @@ def set_support(work: Floats, point: Floats) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def newton(work: Floats, point: Floats) -> None:
-    """Newton's step towards g = 1 on the support, in place: theta / s infinite there and 0 elsewhere."""
+    """Newton step towards g = 1 on the support, in place; theta / s is infinite there, else 0."""
     q, nu, g, y, v, change = work[Q], work[NU], work[G], work[Y], work[V], work[D_THETA]
     lam, s = work[D_THETA], work[SECOND_C]  # lam is used up before the change is known
     for i in range(q.size):
@@ -354,7 +339,7 @@ def newton(work: Floats, point: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def cross_over(work: Floats, allowed: float) -> float:
-    """Guess the support, where theta and not s is large; solve g = 1 on it by Newton's method, with zeros elsewhere.
+    """Guess the support (theta large, s small) and solve g = 1 on it by Newton's method.
 
     The excess, with the point in BEST, if it comes to at most `allowed`; infinite, and BEST as it
     was, if not.
@@ -393,7 +378,7 @@ def climb(
     most: int,
     patience: int,
 ) -> tuple[float, int]:
-    """From a start to the goal: the smallest excess met, whose point is in BEST, and the steps taken."""
+    """Follow the path; return the smallest excess, whose point is in BEST, and the steps."""
     best = start(work, em_steps, uniform_share, goal)
     if best <= goal:
         return best, 0

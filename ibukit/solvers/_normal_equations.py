@@ -1,4 +1,4 @@
-"""The linear algebra of a Newton step: (M diag(w) M^T + H + diag(d)) x = r, for channels with few enough secrets."""
+"""Newton systems (M diag(w) M^T + H + diag(d)) x = r of channels with few enough secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MIN_WEIGHT = 1e-300
 
 
 class NormalEquations(Model):
-    """A channel whose normal equations can be formed, each column scaled to a largest entry of about 1."""
+    """A channel whose normal equations are formed; the largest entry of a column is about 1."""
 
     def gram(self, w: Floats, rows: Ints | None) -> Floats:
         """M diag(w) M^T on given rows (all for None); only the lower triangle need be right."""
@@ -42,7 +42,7 @@ class NormalEquations(Model):
         return total if rows is None else np.asfortranarray(total[np.ix_(rows, rows)])
 
     def diagonal(self, w: Floats) -> Floats:
-        """At least the diagonal of M diag(w) M^T: entries are at most 1, so their squares are at most themselves."""
+        """Upper bound on the diagonal of M diag(w) M^T, because entries are at most 1."""
         return self.adjoint(w)
 
     @override
@@ -55,7 +55,7 @@ class NormalEquations(Model):
         return None if solve is None else lambda r, near, centring: solve(r)
 
     def factor(self, w: Floats, d: Floats, curved: QuadraticTerm, shrink: bool) -> Solver | None:
-        """A solver of (M diag(w) M^T + H + diag(d)) x = r by Cholesky; None if it fails even with a ridge of 1e-7."""
+        """Return a Cholesky solver of the system; None if it fails even with a ridge of 1e-7."""
         own = (
             self.diagonal(w)
             if curved.hessian is None
@@ -98,7 +98,7 @@ class DenseModel(NormalEquations):
 
     matrix: Floats
     by_reports: bool = True
-    """Whether to solve a system in the reports where they are few: quick, but it cancels where d is tiny."""
+    """Solve in the space of the reports if they are few: quick, but it cancels where d is tiny."""
 
     @property
     def k(self) -> int:  # type: ignore[override]
@@ -154,7 +154,7 @@ class DenseModel(NormalEquations):
 def cross_over(
     model: Model, q: Floats, theta: Floats, s: Floats, tol: float
 ) -> tuple[float, Floats]:
-    """Guess the support from theta > s, solve g = 1 on it by Newton's method; exact zeros elsewhere.
+    """Guess the support from theta > s and solve g = 1 on it by Newton's method, zeros elsewhere.
 
     Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere.
     """
@@ -193,9 +193,8 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
         worst = float(np.abs(residual).max())
         if worst < 1e-13:
             break
-        if (
-            solve is None or worst > 1e-2 * worst_before
-        ):  # a factor serves as long as it gains two digits a step
+        # a factor serves as long as it gains two digits a step
+        if solve is None or worst > 1e-2 * worst_before:
             solve = cholesky(lambda: lower_gram(support.columns, q / nu**2))  # noqa: B023 (called at once)
             if solve is None:
                 return None
@@ -211,11 +210,10 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
 
 
 def cholesky(build: Callable[[], Floats]) -> Solver | None:
-    """A solver from the lower triangle of a positive definite matrix, with the smallest ridge that it needs."""
+    """Return a solver from the lower triangle of a definite matrix, with a ridge if needed."""
     for ridge in RIDGES:
-        normal = (
-            build()
-        )  # anew for each ridge, because the factor takes its place; nearly always once
+        # anew for each ridge, because the factor takes its place; nearly always once
+        normal = build()
         normal.flat[:: len(normal) + 1] *= 1 + ridge
         factor, failed = dpotrf(normal, lower=1, clean=0, overwrite_a=1)
         if not failed:

@@ -1,4 +1,4 @@
-"""From an interior point near the solution to exact zeros, on grids where no system can be formed."""
+"""Cross over from an interior point to exact zeros on grids where no system can be formed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cross_over(
     preconditioner: Preconditioner,
     tol: float,
 ) -> tuple[float, Floats]:
-    """A point certified to `tol` with exact zeros: Newton's method for g = 1 on the secrets with theta > s.
+    """Solve g = 1 by Newton's method on the secrets with theta > s: a point with exact zeros.
 
     Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere, as in
     `_normal_equations`. There a support of hundreds is solved to the last digit, and one secret at
@@ -72,7 +72,7 @@ def _solve_on(
     preconditioner: Preconditioner,
     tol: float,
 ) -> tuple[Floats | None, bool]:
-    """Newton's method on the secrets of a support; stops early, with True, where one of them would become negative."""
+    """Newton's method on a support; stops early, with True, if an entry would become negative."""
     for _ in range(NEWTON_STEPS):
         nu = channel.forward(theta)
         if not nu.min() > 0:
@@ -112,7 +112,7 @@ def conjugate_gradients(
     precondition: Callable[[Floats], Floats],
     enough: Callable[[Floats], bool],
 ) -> Floats:
-    """Solve H x = rhs from `start`, which is overwritten, until the residual is `enough` or rounding ends it."""
+    """Solve H x = rhs from `start`, which is overwritten, to the residual `enough` or rounding."""
     x = np.zeros_like(rhs) if start is None else start
     rest = rhs.copy() if start is None else rhs - times(x)
     z = precondition(rest)

@@ -1,4 +1,4 @@
-"""An approximate inverse of D + M diag(w) M^T for a planar channel: a differential operator on overlapping strips.
+"""An approximate inverse of D + M diag(w) M^T: a differential operator on overlapping strips.
 
 With h the diagonal of M diag(w) M^T, the second term is about h^1/2 C h^1/2, where C holds the
 correlations of the kernel's columns. For exponential kernels, whose spectrum falls as (e^2 +
@@ -48,7 +48,7 @@ STRIP_RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 @dataclass(frozen=True)
 class Nodes:
-    """Values at n cells by cubic interpolation from nodes `step` cells apart, or at the cells themselves."""
+    """Cubic interpolation to n cells from nodes `step` cells apart, or the identity."""
 
     n: int
     step: int
@@ -98,7 +98,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Strip:
-    """Rows start..stop of the grid, their window, the nodes across it, and the lower diagonals of P."""
+    """Rows start..stop of the grid with their window, nodes and the lower diagonals of P."""
 
     start: int
     stop: int
@@ -115,9 +115,8 @@ class Preconditioner:
         self._turned = channel.shape[0] > channel.shape[1]
         kernel = channel.kernels[0].T if self._turned else channel.kernels[0]
         self._shape = channel.shape[::-1] if self._turned else channel.shape
-        self._order = (
-            2 if 1 in kernel.shape else 3
-        )  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
+        # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
+        self._order = 2 if 1 in kernel.shape else 3
         decay = [_decay(kernel[:, 0]), _decay(kernel[0])]
         self._steps = [
             max(1, math.floor(NODES / _root(d))) if n > 1 else 1
@@ -225,9 +224,8 @@ class Preconditioner:
     def solve(self, rhs: Floats) -> Floats:
         """The approximate inverse times a vector; symmetric and positive definite."""
         pulled = rhs * self._root * self._free
-        unit = (
-            float(np.abs(pulled).max(initial=0.0)) or 1.0
-        )  # so that nothing leaves the range of single precision
+        # so that nothing leaves the range of single precision
+        unit = float(np.abs(pulled).max(initial=0.0)) or 1.0
         forces = self._turn((pulled / unit).astype(np.float32))
         x = np.zeros(self._shape, dtype=np.float32)
         for strip, lower in zip(self._strips, self._factors, strict=True):
@@ -249,7 +247,7 @@ def _root(decay: float) -> float:
 
 
 def _decay(kernel: Floats) -> float:
-    """Nats by which a kernel falls from cell to cell; between neighbours if it can be, as the peak may be rounded."""
+    """Nats by which a kernel falls from cell to cell, away from its peak, which may be rounded."""
     first = 1 if len(kernel) > 2 and kernel[2] > 0 else 0
     if len(kernel) < first + 2 or not kernel[first + 1] > 0:
         return MAX_DECAY

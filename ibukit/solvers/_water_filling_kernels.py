@@ -10,7 +10,7 @@ BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
 
 @njit(cache=True)
 def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> float:
-    """The beta with sum over {q_z > beta off} of q_z = beta (contrast + their number off); q sums to `total`."""
+    """Solve sum of q_z over {q_z > beta off} = beta (contrast + off times their number)."""
     left, size, first = np.empty(q.size), q.size, True
     while True:
         beta = total / (contrast + size * off)
@@ -39,7 +39,7 @@ def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> 
 def fill(
     theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float
 ) -> None:
-    """theta_z = max(q_z / beta - off, 0) / contrast at the reports seen, then scaled to the sum 1."""
+    """Return theta_z = max(q_z / beta - off, 0) / contrast at the reports seen, scaled to sum 1."""
     total, done = 0.0, 0
     a, b = 1 / (beta * contrast), off / contrast  # products are quicker than quotients
     while done < q.size:
@@ -51,9 +51,8 @@ def fill(
             part += value
         total += part
         done = end
-    if (
-        total == 0
-    ):  # no report is more frequent than the level to a double: all that are left are equally frequent
+    # no report is more frequent than the level to a double: all that are left are equally frequent
+    if total == 0:
         most = q[0]
         for i in range(q.size):  # q.max() takes long to compile
             most = max(most, q[i])

@@ -111,7 +111,9 @@ def _em_start(channel: Channel, q: Floats, tol: float, k: int) -> EvaluatedPoint
     return point
 
 
-def _first_candidates(channel: Channel, q: Floats, point: EvaluatedPoint, max_candidates: int) -> Ints:
+def _first_candidates(
+    channel: Channel, q: Floats, point: EvaluatedPoint, max_candidates: int
+) -> Ints:
     """Secrets where the mass is, and for each report some that can produce it.
 
     Stops adding as soon as there are more than `max_candidates`.

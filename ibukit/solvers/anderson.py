@@ -25,10 +25,10 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.solvers.em import Moved, Updates, evaluate, updates_of
 
-# These four were chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2 to
-# 40 times the evaluations. More than 10 differences gain nothing, 5 are worse; a RIDGE 100 times
-# larger or smaller, a slope of 0 or 1, and factors of 2 or 8 change little.
-# Number of differences that are kept.
+# These four were chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2
+# to 40 times the evaluations. More than 10 differences gain nothing, 5 are worse; a RIDGE 100 times
+# larger or smaller, a slope of 0 or 1, and factors of 2 or 8 change little. Number of differences
+# that are kept.
 MEMORY = 10
 # Tikhonov damping of the least squares, relative to the squared length of a difference.
 RIDGE = 1e-9
@@ -117,8 +117,8 @@ class Anderson:
         known = min(self._n_differences, MEMORY)
         if known == 0:
             return None
-        # Normal equations of the weighted least squares; differences are scaled to length 1, so that
-        # the ridge is relative.
+        # Normal equations of the weighted least squares; differences are scaled to length 1, so
+        # that the ridge is relative.
         root = np.sqrt(theta)
         residuals = self._residuals[:known] * root
         lengths = np.sqrt(np.einsum("ix,ix->i", residuals, residuals))
@@ -143,8 +143,8 @@ class Anderson:
         reached = self._at(weights / weights.sum())
         _, new_p, new_g = reached
         with np.errstate(all="ignore"):
-            # L is concave: L(theta) <= L(new) + new_g . theta - 1, so new_g . theta <= 1 proves that
-            # it has not fallen. Otherwise the likelihoods are compared. NaN fulfils neither.
+            # L is concave: L(theta) <= L(new) + new_g . theta - 1, so new_g . theta <= 1 proves
+            # that it has not fallen. Otherwise the likelihoods are compared. NaN fulfils neither.
             has_risen = (
                 new_g @ theta <= 1 or (self._q * np.log(new_p / p)).sum() >= -ROUNDING_OF_LIKELIHOOD
             )

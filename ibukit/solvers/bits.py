@@ -1,4 +1,4 @@
-"""The maximum-likelihood mixture when reports are rows of bits, alone or pooled with other mechanisms.
+"""The maximum-likelihood mixture of reports that are rows of bits, alone or pooled.
 
 A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood
 is close to a parabola: each row's probability changes at most by e^epsilon. So the rows are read
@@ -60,7 +60,7 @@ MAX_SECRETS_BY_LEAST_SQUARES = 200
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Many reports of any channel whose entries for one report differ by a moderate factor, so that parabolas serve.
+    """Many reports of a channel whose likelihood is nearly a parabola: entries differ moderately.
 
     Report z has the share counts_z / total of all reports.
     """
@@ -230,10 +230,10 @@ class PartitionedReports(Reports):
 
 
 def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
-    return many(channel, broadcast_weights(weights, channel)).hessian(theta, thinned)
+    return as_reports(channel, broadcast_weights(weights, channel)).hessian(theta, thinned)
 
 
-def many(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports:
+def as_reports(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports:
     """The reports of a channel in the form that suits them."""
     if isinstance(channel, PartitionedChannel):
         return PartitionedReports(channel, counts, total)
@@ -262,7 +262,7 @@ def maximise(
 
 
 def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[Floats, int]:
-    """The maximiser and the passes over all rows of the problem; from one look at the rows where no start is known."""
+    """Return the maximiser and the number of passes over all rows."""
     k, passes = problem.others.k, 0
     if theta is None:
         passes, theta = 1, np.full(k, 1 / k)
@@ -317,7 +317,7 @@ class _Problem:
         return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
 
     def of_some(self) -> _Problem | None:
-        """The same with every `FIRST_SHARE`-th row where that pays and leaves enough for a Hessian; None elsewhere."""
+        """Return the problem of every `FIRST_SHARE`-th row; None if that does not pay."""
         k, n = self.others.k, min(len(rows.counts) for rows in self.bits)
         if k < MIN_SECRETS_FOR_FIRST or n < FIRST_SHARE * ROWS_A_SECRET * k:
             return None
@@ -325,7 +325,7 @@ class _Problem:
         return replace(self, bits=some) if len(some) == len(self.bits) else None
 
     def pays(self, rate: float, to_go: float) -> bool:
-        """Whether a new Hessian of all rows costs less than the steps that are left at this rate of convergence."""
+        """Return True if a new Hessian of all rows costs less than the steps left at this rate."""
         if rate < 0.1:
             return False
         steps_left = MAX_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
@@ -362,7 +362,7 @@ class _Problem:
 
 
 def _with_secant(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
-    """The Hessian that explains what the last step changed in the gradient: the update of Broyden, Fletcher et al.
+    """Return the Hessian after the BFGS update by the last step's change of the gradient.
 
     It costs k^2 where a pass over the rows costs n k / 8, and it corrects what the rows left out
     know better.
@@ -378,7 +378,7 @@ def _with_secant(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
 
 
 def _least_squares(hessian: Floats, c: Floats) -> Floats | None:
-    """The minimiser of 1/2 x H x + c x over x >= 0, scaled to a distribution; None where H is not definite."""
+    """Minimise 1/2 x H x + c x over x >= 0; a distribution, or None if H is not definite."""
     try:
         root = cholesky(hessian, lower=True, check_finite=False)
         found, _ = nnls(root.T, -solve_triangular(root, c, lower=True, check_finite=False))

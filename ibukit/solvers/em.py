@@ -26,9 +26,9 @@ from ibukit.channels import (
 )
 from ibukit.solvers import _em_kernels
 
-# updates(theta, p, g, n, target) takes steps in place and returns their number. On entry g holds the
-# ratios at theta. It repeats n times, or until no g exceeds `target`: theta <- theta g, then p = the
-# probabilities of the reports and g = the ratios there.
+# updates(theta, p, g, n, target) takes steps in place and returns their number. On entry g holds
+# the ratios at theta. It repeats n times, or until no g exceeds `target`: theta <- theta g, then p
+# = the probabilities of the reports and g = the ratios there.
 Updates = Callable[[Floats, Floats, Floats, int, float], int]
 
 # The reports that a routine works on, among those of a stack.
@@ -138,7 +138,8 @@ def _updates_of_group(channels: Sequence[Any], starts: Ints, q: Floats) -> Updat
             for name in ("packed", "scale")
         )
         one, zero = (
-            _as_kernel_argument([getattr(channel, name) for channel in channels]) for name in ("one", "zero")
+            _as_kernel_argument([getattr(channel, name) for channel in channels])
+            for name in ("one", "zero")
         )
         return partial(_em_kernels.bits, rows, _as_kernel_argument(starts), one, zero, factors, q)
     (channel,) = channels

@@ -1,4 +1,4 @@
-"""The maximum-likelihood mixture by a primal-dual interior point, on any model that solves the systems of its steps.
+"""The maximum-likelihood mixture by a primal-dual interior point, on any model of a channel.
 
 The optimality conditions of max q . log(theta M) over the simplex are, with nu = theta M the fitted
 probabilities, lam = q / nu the weights of the reports and s = 1 - M lam the slacks (g = M lam is
@@ -56,7 +56,7 @@ class Settings:
     careful: bool
     """Whether to stay well inside, with the model's accurate systems."""
     polish_below: float
-    """Excess from which the support can be guessed; 0 to guess it only of a point that is certified already."""
+    """Excess from which the support is guessed; 0: only that of a certified point."""
     max_iter: int
     patience: int = 12
     """Steps without progress after which a try is given up."""
@@ -89,7 +89,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 
 
 def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats | None:
-    """The same maximiser by Newton's steps from a point that has mass where it has; None where they do not reach it."""
+    """Return the maximiser by Newton steps from a point with its support; None if they miss it."""
     scaled = matrix / matrix.max(axis=0)
     excess, found = DenseModel(scaled).cross_over(q, theta, np.where(theta > 0, 0.0, 1.0), tol)
     return found if excess <= tol else None
@@ -124,7 +124,7 @@ def maximise_model(
 def best_of(
     tries: Iterable[Settings], tol: float, one_try: Callable[[Settings], tuple[Certified, int]]
 ) -> tuple[Floats, int]:
-    """The first that is certified to `tol`, or the best of all; and the steps that all took together."""
+    """Return the first result certified to `tol`, or the best, and the steps of all attempts."""
     reached: list[Certified] = []
     steps = 0
     for settings in tries:
@@ -169,7 +169,7 @@ def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[C
 def _dense_try(
     model: DenseModel, q: Floats, tol: float, settings: Settings
 ) -> tuple[Certified, int]:
-    """The same on a matrix, in fewer calls; where little is asked, zeros are what can be cut off."""
+    """Maximise on a matrix in fewer calls; at a loose `tol` small entries are cut off to zeros."""
     path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
     best, at_goal = (np.inf, path.theta), None
     stalled, beyond = 0, 0
@@ -232,7 +232,7 @@ def em_start(model: Model, q: Floats, settings: Settings) -> Floats:
 def path(
     model: Model, q: Floats, start: Floats, careful: bool, curved: QuadraticTerm | None = None
 ) -> Iterator[Point]:
-    """Follow the central path from `start` (positive), one Newton step for each point; ends where none can be solved.
+    """Follow the central path from a positive `start`, one Newton step for each point.
 
     With `curved` = (H, c) the objective has 1/2 theta H theta + (c - 1) . theta in addition, so
     that s = c + H theta - M lam; its residual is carried because theta and s move by different
@@ -324,7 +324,7 @@ def _step(
 
 
 def _share(model: Model, reach: float, mu: float, careful: bool) -> float:
-    """How much of the way to the boundary a step may go, where the predictor could go `reach` of its own."""
+    """Share of the way to the boundary that a step may go, if the predictor could go `reach`."""
     if reach < 0.9 and careful:
         return 0.9
     # to all but mu of it; but that near the boundary a direction that is not exact means nothing
@@ -334,7 +334,7 @@ def _share(model: Model, reach: float, mu: float, careful: bool) -> float:
 def _longest(
     theta: Floats, straight: Floats, bent: Floats, reach: float, share: float
 ) -> tuple[Floats, float]:
-    """Of straight + w (bent - straight), reach <= w <= 1, the change of theta that may go farthest, and how far.
+    """Return the longest admissible step among straight + w (bent - straight), reach <= w <= 1.
 
     Second-order terms are those of a whole step: where one is far from it they may be the only
     hindrance (Colombo and Gondzio 2008, Computational Optimization and Applications 41). `bent`

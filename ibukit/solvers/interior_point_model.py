@@ -1,4 +1,4 @@
-"""What the interior point asks of a model: two linear maps, the system of a step, and the way to exact zeros."""
+"""The model of an interior point: two linear maps, the system of a step, and exact zeros."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ System = Callable[[Floats, Floats | None, float], Floats]
 
 @dataclass(frozen=True)
 class QuadraticTerm:
-    """The quadratic part 1/2 theta H theta + (c - 1) . theta of an objective; absent for a plain likelihood."""
+    """The quadratic part 1/2 theta H theta + (c - 1) . theta of an objective, if there is one."""
 
     hessian: Floats | None
     c: Floats
@@ -53,7 +53,7 @@ class Point(NamedTuple):
     mu: float
     """Mean complementarity of theta and s."""
     residual: Floats | float
-    """c + H theta - M lam - s, which a quadratic part leaves until a full step is taken; 0 without one."""
+    """Dual residual c + H theta - M lam - s; 0 without a quadratic part, or after a full step."""
     full_steps: bool = True
     """Whether the last step went more than half of the way in both variables."""
 
@@ -65,7 +65,7 @@ class Model(ABC):
     channel: Channel
     """Where its entries come from; none is much above 1."""
     farthest: float | None = None
-    """Where systems are solved only as exactly as a step deserves: the share of the way to the boundary to go."""
+    """Share of the way to the boundary that a step may go if systems are solved inexactly."""
 
     def forward(self, theta: Floats) -> Floats:
         """Theta M."""
@@ -81,11 +81,11 @@ class Model(ABC):
 
     @abstractmethod
     def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
-        """A solver of (M diag(lam / nu) M^T + H + diag(s / theta)) x = r; None where there is none."""
+        """Return a solver of (M diag(lam / nu) M^T + H + diag(s / theta)) x = r, or None."""
 
     @abstractmethod
     def cross_over(self, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
-        """From near the solution to it: max g - 1 and the distribution, with zeros; inf where that leads nowhere."""
+        """Return max g - 1 and the distribution with exact zeros; inf if it fails."""
 
     def fit_of(self, change: Floats) -> Floats:
         """Theta M of a change of theta, whose entries have any sign."""

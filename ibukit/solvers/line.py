@@ -1,4 +1,4 @@
-"""The maximum-likelihood mixture for geometric noise on a line, in time and memory proportional to the line.
+"""The maximum-likelihood mixture for geometric noise on a line, in O(k) time and memory.
 
 The same primal-dual iteration as `interior_point`, on the kernel K_xz = a^|x - z|, a = e^-eps,
 alone: what a report's column has besides is a factor that cancels. K^-1 is tridiagonal, and a
@@ -39,9 +39,10 @@ LOOPS = InterpretUntilWorthCompiling(kernels, "climb", 3000)
 def maximise(
     channel: LineChannel, q: Floats, tol: float, cost: Floats | None = None
 ) -> tuple[Floats, int]:
-    """The maximiser of q . log(forward(theta)) over the simplex as far as doubles go, and the steps taken.
+    """Return the maximiser of q . log(forward(theta)) over the simplex, and the steps taken.
 
-    With costs above 0 it is that over {theta >= 0 : cost . theta = 1}, and max g - 1 is that of adjoint / cost.
+    With costs above 0 it is the maximiser over {theta >= 0 : cost . theta = 1}, and max g - 1 is
+    that of adjoint / cost.
 
     Max g - 1 of the point, by the channel's own arithmetic, is at most `tol`, if that can be
     reached; if not, it is the best of up to three tries. O(k) time a step, and some twenty vectors
@@ -58,7 +59,7 @@ def maximise(
 def _one_try(
     channel: LineChannel, q: Floats, goal: float, settings: Settings, cost: Floats | None
 ) -> tuple[tuple[float, Floats], int]:
-    """The best point of one climb, with zeros where nothing was seen unless there are costs, and the steps taken."""
+    """Return the best point of one climb, and the steps taken."""
     theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(
         np.float64, copy=False
     )
@@ -75,7 +76,7 @@ def _one_try(
 def _workspace(
     q: Floats, seen: Ints, decay: float, cost: Floats | float = 1.0, loops: Any = kernels
 ) -> Floats:
-    """What the kernels need to know in the rows that they read it from; the other rows are theirs."""
+    """Fill the rows that the kernels read; the other rows are theirs."""
     work = np.empty((kernels.ROWS, len(q)))
     work[kernels.Q], work[kernels.COST], work[kernels.SHARE] = q, cost, 1 / cost
     log_decay = math.log(decay) if decay > 0 else -math.inf

@@ -1,4 +1,4 @@
-"""Primal-dual interior point for one planar channel of convolutions, at grids of tens of thousands of cells.
+"""Primal-dual interior point for one planar channel on grids of tens of thousands of cells.
 
 The path is that of `interior_point`. Its systems
 
@@ -35,7 +35,7 @@ TRIES = (
 
 
 def maximise(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Floats, int]:
-    """The maximiser of q . log(theta M) over the simplex, to max g - 1 <= tol or as far as it gets; and the steps."""
+    """Return the maximiser of q . log(theta M), to max g - 1 <= tol if possible, and the steps."""
     return maximise_model(PlaneModel(channel, Preconditioner(channel)), q, tol, TRIES)
 
 

@@ -111,7 +111,9 @@ def _is_structured(channel: Channel) -> bool:
 
 def _has_many_reports(problem: Problem, channel: Channel) -> bool:
     """Whether an unstructured channel has too many reports for a dense matrix at each step."""
-    return not _is_structured(channel) and channel.size > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k
+    return (
+        not _is_structured(channel) and channel.size > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k
+    )
 
 
 def _bits_apply(problem: Problem) -> bool:
@@ -121,7 +123,9 @@ def _bits_apply(problem: Problem) -> bool:
     ]
     if not any(has_rows) or not _can_be_factorised(problem):
         return False
-    others = [channel for (channel, _), rows in zip(problem.parts, has_rows, strict=True) if not rows]
+    others = [
+        channel for (channel, _), rows in zip(problem.parts, has_rows, strict=True) if not rows
+    ]
     return (
         problem.k * sum(channel.size for channel in others if not _is_structured(channel))
         <= max_dense_entries()
@@ -135,7 +139,11 @@ def _can_be_factorised(problem: Problem) -> bool:
 def _bits_suit(problem: Problem) -> bool:
     partitioned = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
     rows = sum(channel.size for channel, _ in problem.parts if not _is_structured(channel))
-    return partitioned or rows > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k or not _dense_applies(problem)
+    return (
+        partitioned
+        or rows > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k
+        or not _dense_applies(problem)
+    )
 
 
 def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
@@ -180,7 +188,10 @@ def _pooled_suits(problem: Problem) -> bool:
 
 
 def _is_large_sketch(channel: Channel) -> bool:
-    if not isinstance(channel, HadamardChannel) or channel.k * channel.size < MIN_LARGE_SKETCH_ENTRIES:
+    if (
+        not isinstance(channel, HadamardChannel)
+        or channel.k * channel.size < MIN_LARGE_SKETCH_ENTRIES
+    ):
         return False
     return channel.size >= MIN_REPORTS_FOR_TRANSFORM * len(channel.places)
 
@@ -247,8 +258,9 @@ SOLVERS = (
         _bits_apply,
         _bits_suit,
         lambda problem: (
-            f"parabola of {'the packed bits' if _are_all_bits(problem) else 'many reports'}, "
-            f"exact gradient: {_size_text(problem)} with many rows{' of bits' if _are_all_bits(problem) else ''}"
+            f"parabola of {'the packed bits' if _are_all_bits(problem) else 'many reports'}, exact "
+            f"gradient: {_size_text(problem)} with many "
+            f"rows{' of bits' if _are_all_bits(problem) else ''}"
         ),
         _bits_run,
     ),
@@ -279,7 +291,8 @@ SOLVERS = (
         _always,
         _always,
         lambda problem: (
-            f"active set through forward and adjoint: {_size_text(problem)}{_too_large_text(problem)}"
+            "active set through forward and adjoint: "
+            f"{_size_text(problem)}{_too_large_text(problem)}"
         ),
         _active_run,
     ),
@@ -289,7 +302,8 @@ SOLVERS = (
         _always,
         _always,
         lambda problem: (
-            f"accelerated ibu through forward and adjoint: {_size_text(problem)}{_too_large_text(problem)}"
+            "accelerated ibu through forward and adjoint: "
+            f"{_size_text(problem)}{_too_large_text(problem)}"
         ),
         _ibu_run,
     ),

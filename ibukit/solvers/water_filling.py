@@ -99,4 +99,8 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
         return low
     if rising(high) <= 0:
         return high
-    return float(brentq(rising, low, high, xtol=ROOT_TOLERANCE * low + NEGLIGIBLE_MASS, rtol=4 * ROOT_TOLERANCE))
+    return float(
+        brentq(
+            rising, low, high, xtol=ROOT_TOLERANCE * low + NEGLIGIBLE_MASS, rtol=4 * ROOT_TOLERANCE
+        )
+    )

@@ -23,10 +23,8 @@ def test_it_is_the_maximum_of_rows_divided_by_their_prices(kind, priced, rng):
 
 
 def test_a_matrix_has_no_quick_way():
-    assert (
-        table.maximiser_at_costs(Problem(ik.MatrixMechanism(np.eye(2)).tally([0, 1]).operator, np.ones(2)))
-        is None
-    )
+    identity = ik.MatrixMechanism(np.eye(2)).tally([0, 1]).operator
+    assert table.maximiser_at_costs(Problem(identity, np.ones(2))) is None
 
 
 def test_few_reports_of_a_sketch_are_no_large_one(rng):

@@ -1,1 +1,1 @@
-"""A matrix that is written out: the steps of its interior point, its systems of equations, and few secrets."""
+"""Solvers on a matrix that is written out: interior point, its systems, and few secrets."""

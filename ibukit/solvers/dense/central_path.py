@@ -143,5 +143,5 @@ def _most(values: Floats) -> float:
 
 
 def _length(worst: float, share: float) -> float:
-    """The step that keeps what falls by at most `worst` of itself positive: all, or `share` of the way to the end."""
+    """Step that keeps all entries positive: 1, or `share` of the way to the boundary."""
     return 1.0 if worst <= share else share / worst

@@ -1,4 +1,4 @@
-"""A maximiser with mass on few secrets, by Newton's method with non-negative least squares: exact zeros in few steps.
+"""Newton's method with non-negative least squares, for a maximiser with mass on few secrets.
 
 With S_xz = M_xz / nu_z the log-likelihood around theta is 1 - 1/2 sum_z q_z (sum_x y_x (S_xz -
 2))^2 to second order, for y on the simplex. Its maximiser there is the direction of the
@@ -54,7 +54,7 @@ ELSEWHERE = 1e-4
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
 def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None:
-    """The distribution and the steps taken; None where it is not certified to `tol`, or not the only one."""
+    """Return the distribution and the steps; None if it is not certified to `tol` or not unique."""
     k, s = matrix.shape
     start = _start(matrix, q, tol)
     if start is None:
@@ -74,9 +74,8 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
                 return theta / np.add.reduce(theta), step
             if excess >= worst or excess <= ROUNDING or below <= excess <= EXACT:
                 return None
-        if (
-            not nu[nu.argmin()] > MIN_SEEN
-        ):  # in less time than by `min`, which asks in Python what it is asked
+        # in less time than by `min`, which asks in Python what it is asked
+        if not nu[nu.argmin()] > MIN_SEEN:
             return None
         aim = (
             _of_those_with_mass(matrix, theta, g, roots / nu)
@@ -108,7 +107,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
 
 
 def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] | None:
-    """Some updates from uniform, and the secrets to look at first, None for all; None where another is the faster."""
+    """Return a start and the secrets to try first (None: all); None if another solver is faster."""
     k, s = matrix.shape
     few = k <= FEW_SECRETS and k <= s
     # where little is asked, the path takes few steps as well
@@ -138,7 +137,7 @@ def _is_rough(g: Floats) -> bool:
 
 
 def local_maxima(values: Floats) -> NDArray[np.bool_]:
-    """Whether each is at least as large as the one before and larger than the next, in the order of the secrets."""
+    """Mark the peaks of g: at least as large as the entry before and larger than the next."""
     found = np.ones(len(values), dtype=bool)
     np.greater_equal(values[1:], values[:-1], out=found[1:])
     found[:-1] &= values[:-1] > values[1:]
@@ -161,7 +160,7 @@ def _near_mass(theta: Floats, g: Floats) -> Ints:
 def _non_negative(
     matrix: Floats, looked_at: Ints | None, nu: Floats, roots: Floats
 ) -> Floats | None:
-    """A multiple of the parabola's maximiser over these secrets, None for all; None where there is none."""
+    """Return a multiple of the parabola's maximiser over these secrets; None if there is none."""
     rows = matrix if looked_at is None else matrix[looked_at]
     system, right = np.ones((len(nu) + 1, len(rows))), np.zeros(len(nu) + 1)
     right[-1] = 1

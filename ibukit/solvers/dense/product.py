@@ -1,4 +1,4 @@
-"""A product in single precision while other threads run: scipy's own function holds the interpreter's lock."""
+"""A product in single precision that releases the interpreter's lock, unlike scipy's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SSYRK = ctypes.CFUNCTYPE(
 
 
 def lower_product(rows: Singles) -> Singles:
-    """The lower triangle of R^T R, shape (k, k), with zeros above it; R, shape (n, k), lies row by row.
+    """Return the lower triangle of R^T R, shape (k, k), for R of shape (n, k) in row-major order.
 
     >>> lower_product(np.array([[1, 2], [0, 1]], dtype=np.float32))
     array([[1., 0.],

@@ -1,4 +1,4 @@
-"""M diag(w) M^T of a matrix with few entries: its lower triangle is linear in w, so one sparse product makes it."""
+"""M diag(w) M^T of a sparse matrix: linear in w, so one sparse product makes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAIR = 200
 
 
 class SparseGram:
-    """The products of all pairs of a report's entries, one column for each report, one row for each pair of secrets."""
+    """Products of all pairs of a report's entries: a column a report, a row a pair of secrets."""
 
     def __init__(self, pairs: csc_matrix, k: int):
         self.pairs = pairs

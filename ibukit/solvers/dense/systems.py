@@ -1,4 +1,4 @@
-"""The systems of a path on one matrix, (M diag(w) M^T + diag(d)) x = r, in memory that is used again.
+"""Systems (M diag(w) M^T + diag(d)) x = r of a path on one matrix, in memory that is reused.
 
 Three forms of the same system: in all secrets; in those whose d is not much larger than their own
 entry of M diag(w) M^T, the others one by one; and in the reports, (diag(1/w) + M^T diag(1/d) M) v =
@@ -65,7 +65,7 @@ class Systems:
         return self._in_some(w, d, kept, alone)
 
     def _kept(self, w: Floats, d: Floats) -> tuple[Ints | None, Floats]:
-        """The secrets that need a common system, None for all; and what the others are divided by."""
+        """Return the secrets of the common system (None: all) and the divisors of the others."""
         own = np.dot(
             self.matrix, w
         )  # at least the diagonal of M diag(w) M^T: entries are at most 1
