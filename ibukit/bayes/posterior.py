@@ -23,7 +23,7 @@ Law = Exact | Draws
 
 @dataclass(frozen=True, eq=False)
 class Posterior(arguments.ReadOnlyArrays):
-    r"""What the reports and a Dirichlet prior say of each secret's probability.
+    r"""The posterior of each secret's probability under a Dirichlet prior.
 
     It is the law of the probabilities :math:`P_{x}`, or of the frequencies
     :math:`F_{x} = T_{x} / n`.

@@ -40,7 +40,7 @@ def odd(r: int, c: int) -> int:
 
 @njit(cache=True)
 def agrees(r: int, c: int, minus: bool, order: int) -> bool:
-    """Whether place r is in the block of column c and has the report's sign there.
+    """True if place r is in the block of column c and has the report's sign there.
 
     The order is a power of two, so `r & -order` is the start of a block.
     """
@@ -205,7 +205,7 @@ def hadamard_rows(
 def hadamard_agreed(
     places: NDArray[np.int32], order: int, group: Ints, column: Ints, minus: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Whether some secret agrees with each report; mostly the first or second one does."""
+    """True if some secret agrees with each report; mostly the first or second one does."""
     agreed = np.zeros(column.size, dtype=np.bool_)
     for z in range(column.size):
         for x in range(places.shape[1]):

@@ -65,7 +65,7 @@ class BitChannel(Channel):
 
     @property
     def is_worth_threads(self) -> bool:
-        """Whether a pass over all rows is long enough for several threads."""
+        """True if a pass over all rows is long enough for several threads."""
         return self.packed.nbytes >= MIN_BYTES_FOR_THREADS
 
     @override

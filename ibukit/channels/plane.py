@@ -372,7 +372,7 @@ class PlaneChannel(Channel):
 
 
 def is_fourier_faster(k: int, n_reports: int) -> bool:
-    """Whether a PlaneChannel is faster than a dense one.
+    """True if a PlaneChannel is faster than a dense one.
 
     With few secrets the interior point on a dense matrix is fast, even if the reports are many.
     """

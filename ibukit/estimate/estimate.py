@@ -314,7 +314,7 @@ class Estimate(ReadOnlyArrays):
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Whether the reports determine each secret's probability, shape (k,).
+        """True if the reports determine each secret's probability, shape (k,).
 
         They do where all MLEs agree on it (to 1e-7). A property of the reports, the same for every
         estimate made from them; computed when first asked for. Where it is False, `theory.mle_set`

@@ -60,7 +60,7 @@ class Roughness:
     least_eigenvalue: float
     """Of the matrix A with R(theta) = sqrt theta . A . sqrt theta: the least above 0."""
     is_chain: bool = False
-    """Whether the neighbours are x and x + 1."""
+    """True if the neighbours are x and x + 1."""
     between: tuple[float, float] = (1.0, 1.0)
     """On a grid the weights between rows and between columns."""
 

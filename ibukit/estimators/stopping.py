@@ -91,7 +91,7 @@ class StoppingRule(Protocol):
     """
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        """Whether to stop here."""
+        """Return True to stop here."""
 
 
 def check_rule(stop: StoppingRule | EarlyRule) -> None:
@@ -107,7 +107,7 @@ class EarlyRule(StoppingRule, Protocol):
     """A rule that stops on purpose before the maximum, and that even the maximum may not meet."""
 
     def out_of_reach(self, now: Iterate) -> bool:
-        """Whether no distribution at all can meet the rule."""
+        """True if no distribution at all can meet the rule."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Gap:
         arguments.positive("tol", self.tol)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        r"""Whether :math:`\mathrm{gap} \le \mathrm{tol}`."""
+        r"""True if :math:`\mathrm{gap} \le \mathrm{tol}`."""
         # Compared as logarithms: exp(tol) overflows for a large tol, and is 1 for a tiny one.
         return now.gap <= self.tol
 
@@ -173,7 +173,7 @@ class Change:
             )
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        """Whether the last step changed less than tol."""
+        """True if the last step changed less than tol."""
         if before is None:
             return False
         if self.of == "distribution":
@@ -203,7 +203,7 @@ class Steps:
         arguments.whole("n", self.n, 0)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        """Whether n steps are done."""
+        """True if n steps are done."""
         return now.n_iter >= self.n
 
     def out_of_reach(self, now: Iterate) -> bool:
@@ -261,11 +261,11 @@ class Discrepancy:
         arguments.positive("factor", self.factor)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        """Whether the deviance is down to the degrees of freedom."""
+        """True if the deviance is down to the degrees of freedom."""
         return now.deviance <= self._target(now)
 
     def out_of_reach(self, now: Iterate) -> bool:
-        """Whether even the maximum likelihood estimate misses the target.
+        """True if even the maximum likelihood estimate misses the target.
 
         Its deviance is at most 2 n gap below this one.
         """

@@ -28,7 +28,7 @@ from ibukit.tally.tally import Tally, make_tally_part
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unfolded(Estimate):
-    """What `unfold` returns: an estimate that knows numbers, too.
+    """The result of `unfold`: an estimate that also knows numbers.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Unfolded(Estimate):
 
     @property
     def counts(self) -> Floats:
-        """How many there were of each secret, seen or not, shape (k,)."""
+        """Estimated number of each secret, seen or not, shape (k,)."""
         return self.total * self.distribution
 
     @property
@@ -106,7 +106,7 @@ class Unfolded(Estimate):
     @cached_property
     @override
     def identified(self) -> NDArray[np.bool_]:
-        """Whether the counts determine each secret's probability, shape (k,).
+        """True if the counts determine each secret's probability, shape (k,).
 
         As for every estimate.
         """

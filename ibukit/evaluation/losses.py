@@ -1,4 +1,4 @@
-"""How far an estimate is from the truth."""
+"""Distances of an estimate from the truth."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     epsilon: float
 
     metric: ClassVar[bool] = False
-    """Whether `epsilon` is per unit of distance (d-privacy) instead of for all pairs (local DP)."""
+    """True if `epsilon` is per unit of distance (d-privacy) instead of for all pairs (local DP)."""
 
     report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
     """Form in which tables and files hold the reports."""
@@ -561,7 +561,7 @@ class FiniteMechanism(Mechanism):
 
     @property
     def _reports_are_codes(self) -> bool:
-        """Whether a tally keeps codes 0..m-1, because no class changed `check_reports`."""
+        """True if a tally keeps codes 0..m-1, because no class changed `check_reports`."""
         return type(self).check_reports is FiniteMechanism.check_reports
 
     @override

@@ -91,7 +91,7 @@ def distance_range(alphabet: Alphabet) -> tuple[float, float]:
 
 
 def _is_drawn(rare_probability: Callable[[float], float], epsilon: float) -> bool:
-    """Whether the rare event can be drawn in doubles; where e^epsilon overflows it cannot."""
+    """True if the rare event can be drawn in doubles; where e^epsilon overflows it cannot."""
     try:
         return rare_probability(epsilon) > MIN_PROBABILITY
     except OverflowError:

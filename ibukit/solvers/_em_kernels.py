@@ -40,7 +40,7 @@ def _step(theta: Floats, g: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _any_above(g: Floats, enough: float) -> bool:
-    """Whether some g exceeds `enough` or is NaN."""
+    """True if some g exceeds `enough` or is NaN."""
     above = 0
     for x in range(g.size):
         above += not g[x] <= enough

@@ -193,7 +193,7 @@ def direction(work: Floats, target: float) -> None:
 
 @njit(cache=True, error_model="numpy")
 def farthest(work: Floats) -> tuple[float, float]:
-    """How fast theta, and the faster of lam and s, run to 0: the largest of -change / value."""
+    """Largest -change / value of theta, and of lam and s: the inverse of the longest step."""
     q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
     second_q, y, v, d_theta = work[SECOND_Q], work[Y], work[V], work[D_THETA]
     primal, dual = 0.0, 0.0

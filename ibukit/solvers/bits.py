@@ -191,7 +191,7 @@ class BitReports(Reports):
 
     @property
     def _by_pairs(self) -> float:
-        """What visiting all pairs of set bits takes, in multiplications."""
+        """Multiplications that it takes to visit all pairs of set bits."""
         return len(self.counts) * LOOK_UP * (self._ones**2 / 2 + self.channel.k)
 
     @property

@@ -49,12 +49,12 @@ Certified = tuple[float, Floats]
 
 @dataclass(frozen=True)
 class Settings:
-    """How boldly to go: the first try suits nearly all problems, the others are for the rest."""
+    """Parameters of one attempt, from fast to cautious; the first suits nearly all problems."""
 
     em_steps: int
     uniform_share: float
     careful: bool
-    """Whether to stay well inside, with the model's accurate systems."""
+    """True to stay well inside, with the model's accurate systems."""
     polish_below: float
     """Excess from which the support is guessed; 0: only that of a certified point."""
     max_iter: int
@@ -352,7 +352,7 @@ def _longest(
 
 
 def _lengths(point: Point, change: Direction, share: float) -> tuple[float, float]:
-    """How far theta, and how far lam and s, may go."""
+    """Longest steps of theta, and of lam and s."""
     dual = min(_length(point.s, change.s, share), _length(point.lam, change.lam, share))
     return _length(point.theta, change.theta, share), dual
 

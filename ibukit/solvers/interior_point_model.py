@@ -31,7 +31,7 @@ class QuadraticTerm:
 
     @property
     def present(self) -> bool:
-        """Whether there is one."""
+        """True if there is one."""
         return self.hessian is not None
 
     def apply(self, x: Floats) -> Floats | float:
@@ -44,7 +44,7 @@ class QuadraticTerm:
 
 
 class Point(NamedTuple):
-    """Where the path stands."""
+    """A point of the path."""
 
     theta: Floats
     s: Floats
@@ -55,7 +55,7 @@ class Point(NamedTuple):
     residual: Floats | float
     """Dual residual c + H theta - M lam - s; 0 without a quadratic part, or after a full step."""
     full_steps: bool = True
-    """Whether the last step went more than half of the way in both variables."""
+    """True if the last step went more than half of the way in both variables."""
 
 
 class Model(ABC):
@@ -63,7 +63,7 @@ class Model(ABC):
 
     k: int
     channel: Channel
-    """Where its entries come from; none is much above 1."""
+    """Source of its entries, of which none is much above 1."""
     farthest: float | None = None
     """Share of the way to the boundary that a step may go if systems are solved inexactly."""
 

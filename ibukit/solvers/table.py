@@ -104,13 +104,13 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 
 def _is_structured(channel: Channel) -> bool:
-    """Whether M diag(w) M^T costs less than reading all reports for each pair of secrets."""
+    """True if M diag(w) M^T costs less than reading all reports for each pair of secrets."""
     sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MAX_SKETCH_ROWS
     return isinstance(channel, STRUCTURED) and not sketch
 
 
 def _has_many_reports(problem: Problem, channel: Channel) -> bool:
-    """Whether an unstructured channel has too many reports for a dense matrix at each step."""
+    """True if an unstructured channel has too many reports for a dense matrix at each step."""
     return (
         not _is_structured(channel) and channel.size > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k
     )

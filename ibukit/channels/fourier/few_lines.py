@@ -157,7 +157,7 @@ class FewColumns:
         return replace(self, spectrum=self.padded.kernel_strips(table, self.spectrum[0].dtype))
 
     def forward_strip(self, number: int, spectrum: Spectrum) -> Spectrum:
-        """What a strip of a field's spectrum adds to the few columns' transforms along axis 0."""
+        """Contribution of a strip of a field's spectrum to the few columns' transforms."""
         return (spectrum * self.spectrum[number]) @ self._inverse[self.padded.strips[number]]
 
     def gather(self, strips: Sequence[Spectrum], block: LineBlock) -> Floats:

@@ -39,7 +39,7 @@ class ScatteredCells:
     rows: Ints | slice
     blocks: tuple[RowBlock, ...]
     are_distinct: bool
-    """Whether no two reports of a block have the same cell, so that weights need not be summed."""
+    """True if no two reports of a block have the same cell, so that weights need not be summed."""
     spectrum: Sequence[NDArray[Any]]
 
     @classmethod

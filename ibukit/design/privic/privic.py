@@ -161,7 +161,7 @@ class Privic:
 
     @property
     def beta(self) -> float:
-        """What a unit of distance is worth: no mechanism's level exceeds twice this."""
+        """The worth of a unit of distance, in nats: no mechanism's level exceeds twice this."""
         return self._options.beta
 
     @property
@@ -266,7 +266,7 @@ class Privic:
 
     @property
     def _is_warm(self) -> bool:
-        """Whether the next update starts at the current estimate."""
+        """True if the next update starts at the current estimate."""
         return self._options.ibu_steps is not None and not self._options.restart
 
     def _update(self, tally: Tally) -> Estimate:

@@ -39,7 +39,7 @@ class IndependentBits(BitReports):
     """
 
     bits_are_independent: ClassVar[bool] = False
-    """Whether the bits are independent; asked of the exact class only, see `is_unary`."""
+    """True if the bits are independent; asked of the exact class only, see `is_unary`."""
 
     @property
     @abstractmethod
@@ -162,7 +162,7 @@ class BitsOfGivenProbabilities(IndependentBits):
 
 
 def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
-    """Whether theorems about unary encodings hold: the class itself declares independent bits.
+    """True if theorems about unary encodings hold: the class itself declares independent bits.
 
     A class that inherits from it may have another law, and must declare it again.
     """
@@ -172,5 +172,5 @@ def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
 
 
 def is_bits(mechanism: Mechanism) -> TypeGuard[IndependentBits | SubsetSelection]:
-    """Whether a mechanism is a unary encoding (see `is_unary`) or subset selection."""
+    """True if a mechanism is a unary encoding (see `is_unary`) or subset selection."""
     return is_unary(mechanism) or type(mechanism) is SubsetSelection

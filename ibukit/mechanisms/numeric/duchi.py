@@ -118,5 +118,5 @@ def two_points(epsilon: float) -> float:
 
 
 def is_point(numbers: Floats, c: float) -> NDArray[np.bool_]:
-    """Whether numbers are c or -c up to rounding."""
+    """True if numbers are c or -c up to rounding."""
     return np.abs(np.abs(numbers) - c) <= MAX_ULPS * np.spacing(c)

@@ -32,7 +32,7 @@ class _Classes(NamedTuple):
     steps: Ints
     """Number of steps down from each secret's own density, shape (k, intervals)."""
     repeated: NDArray[np.bool_]
-    """Whether an interval also stands for its copies farther out, each a step lower."""
+    """True if an interval also stands for its copies farther out, each a step lower."""
     code: Ints
     """Class of each interval."""
 

@@ -41,7 +41,7 @@ class DensePath:
         self.systems = Systems(matrix)
         self.steps = 0
         self.full_step = True
-        """Whether the last step went more than half of the way in both variables."""
+        """True if the last step went more than half of the way in both variables."""
         self._a, self._b, self._target = np.empty(k + s), np.empty(k + s), np.empty(k + s)
         self.theta, self.nu, self.s, self.lam = self._a[:k], self._a[k:], self._b[:k], self._b[k:]
         self._target[k:] = q

@@ -132,7 +132,7 @@ def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] 
 
 
 def _is_rough(g: Floats) -> bool:
-    """Whether secrets in many places are about to gain mass."""
+    """True if secrets in many places are about to gain mass."""
     return bool(np.count_nonzero(local_maxima(g)) > MAX_HILLS)
 
 

@@ -25,7 +25,7 @@ _POINTER_IN = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 
 def _address(capsule: object) -> int:
-    """Where a function begins that scipy offers to Cython."""
+    """Address of a function that scipy offers to Cython."""
     return int(_POINTER_IN(capsule, _NAME_OF(capsule)))
 
 
