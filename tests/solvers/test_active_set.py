@@ -265,7 +265,7 @@ def test_beyond_the_budget_the_best_distribution_so_far(candidates, monkeypatch,
     k = 200
     tally = ik.RandomizedResponse(k, 6.0).tally_counts(rng.integers(50, 150, k))
     channel, q = tally.operator, tally.frequencies
-    monkeypatch.setattr(active_set, "MAX_CANDIDATE_ENTRIES", candidates * k)
+    monkeypatch.setattr(active_set, "max_dense_entries", lambda: candidates * k)
     solve, sizes = interior_point.maximise, []
 
     def noted(matrix, *rest):

@@ -161,7 +161,7 @@ class Privic:
 
     @property
     def beta(self) -> float:
-        """The worth of a unit of distance, in nats: no mechanism's level exceeds twice this."""
+        """Nats per unit of distance: no mechanism's level exceeds twice this."""
         return self._options.beta
 
     @property
