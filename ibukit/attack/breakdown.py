@@ -100,7 +100,7 @@ def breakdown_fraction(
     places = as_alphabet(alphabet)
     k = len(places)
     honest = arguments.distribution("prior", prior, k)
-    beta = least_information.slope(beta)
+    beta = least_information.valid_beta(beta)
     code = parse_target(target, places, codes)
     if k == 1:
         return 0.0
@@ -138,7 +138,7 @@ def _log_g(others: RateDistortionProblem, distances: Floats, beta: float) -> flo
     nearest = others.loss.min(axis=1)
     with np.errstate(divide="ignore"):
         # log of sum_w c_w exp(-beta d(x, w)), relative to the nearest report to avoid underflow.
-        reached = np.log(np.exp(-beta * others.excess) @ q)
+        reached = np.log(np.exp(-beta * others.excess_loss) @ q)
     possible = others.prior > 0
     logs = -beta * (distances - nearest) - reached
     return float(logsumexp(logs[possible], b=others.prior[possible]))

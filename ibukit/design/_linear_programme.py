@@ -42,7 +42,9 @@ Mask = NDArray[np.bool_]
 MIN_GAIN = 1e-9
 # Number of first guesses for each report: itself and the eight neighbours of a cell.
 FIRST_GUESSES = 9
-MAX_NEW = 4
+# Largest number of guesses added for each report at a time, the cheapest ones, so that programmes
+# stay small.
+MAX_NEW_GUESSES = 4
 # Share of the largest loss by which a solution may miss the optimum when its price is minimised.
 PRICE_SLACK = 5e-10
 GOLDEN = (5**0.5 - 1) / 2
@@ -61,26 +63,29 @@ def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
     loss and that of the best constant report.
     """
     k, m = loss.shape
+    # Losses are divided by the largest, because HiGHS has absolute tolerances.
     unit = float(loss.max()) or 1.0
     costs = loss / unit
-    spent = sparse.csr_array((prior[:, None] * costs).T.ravel()[None])
-    both = sparse.vstack([_rows_that_sum(k, m), spent])
+    user_loss = sparse.csr_array((prior[:, None] * costs).T.ravel()[None])
+    equalities = sparse.vstack([_row_sums(k, m), user_loss])
 
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
+        # For each report y and guess z: guessing y itself costs no more than guessing z.
         y, z = np.nonzero(guesses)
-        found = _solved(
+        solution = _solution(
             prices(k * m),
-            A_ub=_on_report(prior[:, None] * (costs[:, y] - costs[:, z]), y, m),
+            A_ub=_report_rows(prior[:, None] * (costs[:, y] - costs[:, z]), y, m),
             b_ub=np.zeros(len(y)),
-            A_eq=both,
+            A_eq=equalities,
             b_eq=np.append(np.ones(k), bound / unit),
         )
-        channel = _channel(found.x, k, m)
+        channel = _channel(solution.x, k, m)
         return channel, prior @ (channel * costs)
 
+    # The guess z = y is no constraint.
     guesses = first_guesses(loss, loss)
     np.fill_diagonal(guesses, False)
-    return _all_that_matter(solve, guesses, prior, costs)
+    return _solve_with_guesses(solve, guesses, prior, costs)
 
 
 def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> Floats:
@@ -92,97 +97,109 @@ def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float
     costs = adversary_loss / (float(adversary_loss.max()) or 1.0)
 
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
-        goal, rows = _against_guesses(prior, loss, costs, bound, guesses)
-        best = float(goal @ _solved(goal, **rows).x)
+        objective, rows = _two_loss_programme(prior, loss, costs, bound, guesses)
+        best = float(objective @ _solution(objective, **rows).x)
         # The second programme takes the cheapest of the optima.
-        rows["A_ub"] = sparse.vstack([rows["A_ub"], sparse.csr_array(goal[None])])
+        rows["A_ub"] = sparse.vstack([rows["A_ub"], sparse.csr_array(objective[None])])
         rows["b_ub"] = np.append(rows["b_ub"], best + k * PRICE_SLACK)
-        found = _solved(np.append(prices(k * m), np.zeros(m)), **rows).x
-        return _channel(found, k, m), found[k * m :] / k
+        x = _solution(np.append(prices(k * m), np.zeros(m)), **rows).x
+        return _channel(x, k, m), x[k * m :] / k
 
-    return _all_that_matter(solve, first_guesses(loss, adversary_loss), prior, costs)
+    return _solve_with_guesses(solve, first_guesses(loss, adversary_loss), prior, costs)
 
 
-def most_of_two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> float:
+def two_losses_bound(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> float:
     """Upper bound on the adversary's loss under any mechanism, from `two_losses`' multipliers.
 
     By weak duality it is a bound whatever the solver's tolerances are: see `protection_gap`.
     """
     k, m = loss.shape
-    unit, most = float(adversary_loss.max()) or 1.0, float(loss.max()) or 1.0
-    costs, least = adversary_loss / unit, np.inf
+    adversary_unit, user_unit = float(adversary_loss.max()) or 1.0, float(loss.max()) or 1.0
+    costs, upper_bound = adversary_loss / adversary_unit, np.inf
 
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
-        nonlocal least
-        goal, rows = _against_guesses(prior, loss, costs, bound, guesses)
-        found = _solved(goal, **rows)
-        multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+        nonlocal upper_bound
+        objective, rows = _two_loss_programme(prior, loss, costs, bound, guesses)
+        solution = _solution(objective, **rows)
+        # Multipliers of <= are not negative; what is below 0 is within the solver's tolerance.
+        multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
+        # Those of the guesses after a report y are weights w_y of a mixed guess. Where all vanish
+        # the first guess has the weight 1, because any weights that sum to 1 give a bound.
         weights = np.zeros(guesses.shape)
         weights[guesses] = multipliers[:-1]
         weights[np.arange(m), guesses.argmax(axis=1)] += ~weights.any(axis=1)
         weights /= weights.sum(axis=1, keepdims=True)
-        # The first programme counts everything k times.
-        worth = multipliers[-1] / k
-        gained = (costs @ weights.T - worth * loss / most).max(axis=1)
-        least = min(least, float(worth * bound / most + prior @ gained))
-        return _channel(found.x, k, m), found.x[k * m :] / k
+        # The last multiplier is lambda, the price of the user's loss; the objective counts
+        # everything k times. The bound is lambda Q + sum_x prior_x max_y (...): each secret takes
+        # the report that is best for it at these prices.
+        price = multipliers[-1] / k
+        best = (costs @ weights.T - price * loss / user_unit).max(axis=1)
+        upper_bound = min(upper_bound, float(price * bound / user_unit + prior @ best))
+        return _channel(solution.x, k, m), solution.x[k * m :] / k
 
-    _all_that_matter(solve, first_guesses(loss, adversary_loss), prior, costs)
-    return least * unit
+    _solve_with_guesses(solve, first_guesses(loss, adversary_loss), prior, costs)
+    return upper_bound * adversary_unit
 
 
-def _against_guesses(
+def _two_loss_programme(
     prior: Floats, loss: Floats, costs: Floats, bound: float, guesses: Mask
 ) -> tuple[Floats, dict[str, Any]]:
-    """Return goal and rows of the programme for two losses.
+    """Return the objective and the constraints of the programme for two losses.
 
     The variables are A by columns, then k v_y for each report.
     """
     k, m = loss.shape
-    most = float(loss.max()) or 1.0
-    spent = sparse.csr_array(np.append((prior[:, None] * loss / most).T.ravel(), np.zeros(m))[None])
+    unit = float(loss.max()) or 1.0
+    user_loss = np.append((prior[:, None] * loss / unit).T.ravel(), np.zeros(m))
     y, z = np.nonzero(guesses)
     # The variable is k v_y instead of v_y, to be of order 1 like the entries of A.
-    value = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), y)), shape=(len(y), m))
-    beaten = sparse.hstack([_on_report(-prior[:, None] * costs[:, z], y, m), value])
+    values = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), y)), shape=(len(y), m))
+    guess_rows = sparse.hstack([_report_rows(-prior[:, None] * costs[:, z], y, m), values])
     rows = {
-        "A_ub": sparse.vstack([beaten, spent]),
-        "b_ub": np.append(np.zeros(len(y)), bound / most),
-        "A_eq": sparse.hstack([_rows_that_sum(k, m), sparse.csr_array((k, m))]),
+        "A_ub": sparse.vstack([guess_rows, sparse.csr_array(user_loss[None])]),
+        "b_ub": np.append(np.zeros(len(y)), bound / unit),
+        "A_eq": sparse.hstack([_row_sums(k, m), sparse.csr_array((k, m))]),
         "b_eq": np.ones(k),
     }
     return np.repeat([0.0, -1.0], [k * m, m]), rows
 
 
 def prices(n: int) -> Floats:
-    """Fixed generic prices of n variables, which make one vertex the only cheapest.
+    """Return fixed generic prices of n variables, which make one vertex the only cheapest.
 
     Without them any vertex would do, and which one the simplex method ends at would depend on how a
     machine rounds.
     """
-    return np.asarray(np.arange(1.0, n + 1) * GOLDEN % 1)
+    # Fractional parts of multiples of the golden ratio are all different, and evenly spread.
+    return np.arange(1.0, n + 1) * GOLDEN % 1
 
 
 def first_guesses(loss: Floats, adversary_loss: Floats) -> Mask:
-    """Best guesses if the secret is the one that the report suits best, shape (m, guesses)."""
-    suits = loss.argmin(axis=0)
-    order = np.argsort(adversary_loss[suits], axis=1, kind="stable")[:, :FIRST_GUESSES]
+    """Mark the best guesses for the secret that each report suits best, shape (m, guesses)."""
+    secrets = loss.argmin(axis=0)
+    # A stable sort takes the same of equal guesses on every machine.
+    order = np.argsort(adversary_loss[secrets], axis=1, kind="stable")[:, :FIRST_GUESSES]
     guesses = np.zeros((loss.shape[1], adversary_loss.shape[1]), dtype=bool)
     np.put_along_axis(guesses, order, True, axis=1)
     return guesses
 
 
-def _all_that_matter(
+def _solve_with_guesses(
     solve: Callable[[Mask], tuple[Floats, Floats]], guesses: Mask, prior: Floats, costs: Floats
 ) -> Floats:
-    """Add guesses until none costs less, after a report y, than the solution's value for y."""
+    """Return the channel of `solve`, with enough guesses that no other one would change it.
+
+    `solve` returns a channel and its value for each report, the adversary's loss after it.
+    """
+    # This is constraint generation. A guess that costs the adversary less, after a report, than the
+    # value says is a constraint that the programme lacks.
     while True:
         channel, values = solve(guesses)
         expected = (channel.T * prior) @ costs
         missing = expected < (values - MIN_GAIN / len(values))[:, None]
         if not missing.any():
             return channel
-        cheapest = np.argsort(expected, axis=1, kind="stable")[:, :MAX_NEW]
+        cheapest = np.argsort(expected, axis=1, kind="stable")[:, :MAX_NEW_GUESSES]
         new = np.zeros_like(missing)
         np.put_along_axis(new, cheapest, np.take_along_axis(missing, cheapest, axis=1), axis=1)
         if not (new & ~guesses).any():
@@ -192,19 +209,21 @@ def _all_that_matter(
         guesses |= new
 
 
-def _on_report(weights: Floats, y: NDArray[np.intp], m: int) -> Any:
-    """Row i weighs the secrets of report y_i by k times column i of `weights` (k, rows)."""
-    # The variables are A by columns: all secrets of report 0, then of report 1, and so on.
+def _report_rows(weights: Floats, y: NDArray[np.intp], m: int) -> Any:
+    """Return rows of which row i weighs A_xy, y = y_i, by k times column i of `weights` (k, n)."""
+    # The variables are A by columns: all secrets of report 0, then of report 1, and so on. The
+    # factor k makes entries of order 1, as probabilities of secrets are of order 1 / k.
     k, n = weights.shape
     places = (np.repeat(np.arange(n), k), (y[:, None] * k + np.arange(k)).ravel())
     return sparse.csr_array(((k * weights).T.ravel(), places), shape=(n, k * m))
 
 
-def _rows_that_sum(k: int, m: int) -> Any:
+def _row_sums(k: int, m: int) -> Any:
+    """Return the k rows that sum the entries of each row of A."""
     return sparse.hstack([sparse.eye_array(k)] * m)
 
 
-def _solved(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
+def _solution(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
     # The simplex method ends at a vertex by itself, the interior point does not.
     rows = {
         "A_ub": sparse.csc_array(A_ub),
@@ -212,13 +231,13 @@ def _solved(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
         "A_eq": sparse.csc_array(A_eq),
         "b_eq": b_eq,
     }
-    found: Any = linprog(c, **rows, method="highs-ds", options=OPTIONS)  # type: ignore[call-overload]
-    if found.x is None or found.status != 0:
-        raise Unsolved(f"HiGHS did not solve the linear programme: {found.message}")
-    return found
+    solution: Any = linprog(c, **rows, method="highs-ds", options=OPTIONS)  # type: ignore[call-overload]
+    if solution.x is None or solution.status != 0:
+        raise Unsolved(f"HiGHS did not solve the linear programme: {solution.message}")
+    return solution
 
 
 def _channel(x: Floats, k: int, m: int) -> Floats:
     """Return the variables as a matrix without small negative entries, its rows summing to 1."""
     channel = np.maximum(x[: k * m].reshape(m, k).T, 0)
-    return np.asarray(channel / channel.sum(axis=1, keepdims=True))
+    return channel / channel.sum(axis=1, keepdims=True)

@@ -115,32 +115,33 @@ def blahut_arimoto(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    source = least_information.RateDistortionProblem(
+    problem = least_information.RateDistortionProblem(
         arguments.distribution("prior", prior, k), secrets.distances()
     )
-    worth = least_information.slope(beta)
+    beta = least_information.valid_beta(beta)
     if steps is None:
         if start is not None:
             raise ValueError(
                 "start must be left out with steps=None: the optimum does not depend on it"
             )
-        wanted = 1e-9 if tol is None else _tol(tol)
+        tol = 1e-9 if tol is None else _valid_tol(tol)
         with one_thread():
-            c = least_information.output_distribution(source, worth)
-            missed = least_information.excess_of(source, c, worth)
+            c = least_information.output_distribution(problem, beta)
+            gap = least_information.optimality_gap(problem, c, beta)
     else:
         if tol is not None:
             raise ValueError(
                 f"tol must be left out with steps={steps}; pass steps=None to solve until it is met"
             )
-        c = _improved(
-            source, worth, _start(start, k), arguments.whole("steps", steps, 1, MAX_CHANNELS) - 1
-        )
-        missed, wanted = 0.0, 0.0
-    mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
-    if arguments.flag("strict", strict) and not missed <= wanted:
+        # The first channel is that of the start, without an improvement.
+        improvements = arguments.whole("steps", steps, 1, MAX_CHANNELS) - 1
+        c = _improved(problem, beta, _valid_start(start, k), improvements)
+        gap, tol = 0.0, 0.0
+    mechanism = MatrixMechanism(least_information.channel_of(problem, c, beta), secrets)
+    # A gap that is NaN misses every tolerance.
+    if arguments.flag("strict", strict) and not gap <= tol:
         raise ConvergenceError(
-            f"tol={wanted} was missed, the proof is {missed:.3g} nats; loosen tol, take steps, or "
+            f"tol={tol} was missed, the proof is {gap:.3g} nats; loosen tol, take steps, or "
             "take strict=False for the mechanism as it is",
             mechanism,
         )
@@ -148,27 +149,31 @@ def blahut_arimoto(
 
 
 def _improved(
-    source: least_information.RateDistortionProblem, beta: float, c: Floats, times: int
+    problem: least_information.RateDistortionProblem, beta: float, c: Floats, steps: int
 ) -> Floats:
-    """Distribution of the reports after `steps` of IBU on the kernel from reports to secrets."""
-    kernel, weights = least_information.kernel_of(source, beta)
+    """Return c after that many steps of Blahut and Arimoto; `c` itself is overwritten."""
+    # One step is c_y <- c_y sum_x prior_x K_yx / (c K)_x with K_yx = exp(-beta d(x, y)): the
+    # channel of c, and then the distribution of its reports. It is also the step of EM for the
+    # weights c of a mixture of the rows of K.
+    kernel, weights = least_information.kernel_of(problem, beta)
     with one_thread():
         updates = em.updates_of(DenseChannel(kernel), weights)
         p, g = em.evaluate(updates, c, len(weights))
-        if times:
-            updates(c, p, g, times, -np.inf)
+        # Every ratio exceeds -inf, so all the steps are made.
+        if steps:
+            updates(c, p, g, steps, -np.inf)
     return c
 
 
-def _start(start: ArrayLike | None, k: int) -> Floats:
+def _valid_start(start: ArrayLike | None, k: int) -> Floats:
     if start is None:
         return uniform(k)
     why = "and that report would never be made; mix it with the uniform distribution"
     return arguments.positive_distribution("start", start, k, why).copy()
 
 
-def _tol(tol: float) -> float:
-    value = arguments.positive("tol", tol)
-    if value < MIN_TOL:
+def _valid_tol(tol: float) -> float:
+    number = arguments.positive("tol", tol)
+    if number < MIN_TOL:
         raise ValueError(f"tol must be at least {MIN_TOL}, which is what doubles allow, got {tol}")
-    return value
+    return number

@@ -11,7 +11,7 @@ from ibukit import privacy
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
-from ibukit.design.shokri import TOLERANCE_OF_LOSSES
+from ibukit.design.shokri import LOSS_TOLERANCE
 from ibukit.domain.efficiency import matrix_of
 from ibukit.errors import ConvergenceError
 
@@ -79,17 +79,22 @@ def information_gap(
     0.0
     """
     matrix = matrix_of(mechanism)
-    worth = least_information.slope(beta)
+    beta = least_information.valid_beta(beta)
     costs = arguments.losses(
         "loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape
     )
-    source = least_information.RateDistortionProblem(
+    problem = least_information.RateDistortionProblem(
         arguments.distribution("prior", prior, len(matrix)), costs
     )
+    # The mechanism's own distribution of reports serves as q: at the optimum the two are the same,
+    # and the bound is tight. Where exp(-beta loss) underflows for all reports it is no number.
     with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
-        spent = privacy.quality_loss(mechanism, prior, costs)
-        least = least_information.least_rate(source, source.prior @ matrix, worth, spent)
-    gap = privacy.mutual_information(mechanism, prior) - least
+        loss_of_it = privacy.quality_loss(mechanism, prior, costs)
+        output = problem.prior @ matrix
+        bound = least_information.rate_lower_bound(problem, output, beta, loss_of_it)
+    # Information and bound are at the same expected loss, so their difference is that of
+    # I + beta E loss.
+    gap = privacy.mutual_information(mechanism, prior) - bound
     return max(0.0, gap) if math.isfinite(gap) else math.inf
 
 
@@ -173,30 +178,34 @@ def protection_gap(
     costs = arguments.losses(
         "loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape
     )
-    guessed = (
+    adversary_costs = (
         costs
         if adversary_loss is None
         else arguments.losses("adversary_loss", adversary_loss, len(matrix))
     )
     bound = arguments.from_zero("max_quality_loss", max_quality_loss)
-    reached = privacy.adversary_loss(mechanism, weights, guessed)
-    if privacy.quality_loss(mechanism, weights, costs) > bound + TOLERANCE_OF_LOSSES * costs.max():
+    attained = privacy.adversary_loss(mechanism, weights, adversary_costs)
+    # A mechanism that exceeds the bound is no candidate, however well it protects.
+    if privacy.quality_loss(mechanism, weights, costs) > bound + LOSS_TOLERANCE * costs.max():
         return math.inf
-    alone = float((weights @ guessed).min())
-    without = max(0.0, alone - reached)
-    if np.array_equal(costs, guessed):
-        return min(without, max(0.0, bound - reached))
+    # The adversary may make the best constant guess whatever is reported.
+    constant_guess = float((weights @ adversary_costs).min())
+    simple_gap = max(0.0, constant_guess - attained)
+    # With one loss he may also guess the report itself, which costs him what it costs the user.
+    if np.array_equal(costs, adversary_costs):
+        return min(simple_gap, max(0.0, bound - attained))
+    # Secrets of probability 0 cost nobody anything.
     possible = weights > 0
-    prior_of_those = weights[possible] / weights[possible].sum()
+    positive_prior = weights[possible] / weights[possible].sum()
     try:
         with one_thread():
-            most = _linear_programme.most_of_two_losses(
-                prior_of_those, costs[possible], guessed[possible], bound
+            upper_bound = _linear_programme.two_losses_bound(
+                positive_prior, costs[possible], adversary_costs[possible], bound
             )
     except _linear_programme.Unsolved as reason:
         if arguments.flag("strict", strict):
             raise ConvergenceError(
-                f"{reason}; strict=False returns a bound without it", without
+                f"{reason}; strict=False returns a bound without it", simple_gap
             ) from None
-        return without
-    return min(without, max(0.0, most - reached))
+        return simple_gap
+    return min(simple_gap, max(0.0, upper_bound - attained))

@@ -5,11 +5,11 @@ For beta > 0 the least of I(x; y) + beta E loss over all channels A is attained 
     A_xy = q_y exp(-beta loss(x, y)) / sum_w q_w exp(-beta loss(x, w)),
     q = argmax_q sum_x prior_x log sum_y q_y exp(-beta loss(x, y)),
 
-and q is also the distribution of y. The second line is a maximum-likelihood mixture: the "secrets"
-are the y, the "reports" the x, their frequencies the prior. So the solver of `mle` finds q in a few
-steps with zeros where they belong, where the alternating iteration of Blahut and Arimoto would need
-more and more steps as probabilities vanish. The expected loss falls as beta grows, and a
-root-finder meets the one that is wanted.
+and q is also the distribution of y (Csiszar 1974). The second line is a maximum-likelihood mixture:
+the "secrets" are the y, the "reports" the x, their frequencies the prior. So the solver of `mle`
+finds q in a few steps with zeros where they belong, where the alternating iteration of Blahut and
+Arimoto would need more and more steps as probabilities vanish. The expected loss falls as beta
+grows, and a root-finder meets the one that is wanted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from ibukit.solvers import interior_point
 
 # Gap to which the likelihood of the mixture is certified, in nats; doubles allow little less.
 MIXTURE_TOL = 1e-13
+# Largest beta, in nats per unit of loss: its products with losses must be doubles.
 MAX_BETA = 1e150
 # Relative tolerance, from below, at which the wanted expected loss is met.
-CLOSE = 1e-13
+LOSS_TOLERANCE = 1e-13
 # Relative difference below which expected losses are equal: sums of a few hundred products are no
 # more exact.
-TIE_OF_LOSSES = 1e-12
+TIE_TOLERANCE = 1e-12
 # Largest step in log beta, up to which steps double. Then beta is too small to tell its channel
 # from one without information.
 MAX_STEP = 60.0
-# Share of the smallest constant loss below which nearly all reports are the best ones.
+# Wanted excess, as a share of the smallest positive one, below which nearly all reports are the
+# best ones of their secrets.
 TINY_SHARE = 1e-12
 
 
@@ -49,100 +51,107 @@ class RateDistortionProblem:
     """Shape (k, m)."""
 
     @property
-    def least(self) -> float:
+    def min_loss(self) -> float:
         """The smallest expected loss: each secret has its best report."""
         return float(self.prior @ self.loss.min(axis=1))
 
     @property
-    def without_information(self) -> Floats:
+    def constant_losses(self) -> Floats:
         """The expected loss of each report if all people send it, shape (m,)."""
-        return np.asarray(self.prior @ self.loss)
+        return self.prior @ self.loss
 
     @property
-    def excess(self) -> Floats:
+    def excess_loss(self) -> Floats:
         """The loss of a report above that of the secret's best one, shape (k, m)."""
-        return np.asarray(self.loss - self.loss.min(axis=1, keepdims=True))
+        return self.loss - self.loss.min(axis=1, keepdims=True)
 
     def expected_excess(self, channel: Floats) -> float:
         """The expected loss of a channel (k, m) above the smallest."""
-        return float(self.prior @ (channel * self.excess).sum(axis=1))
+        return float(self.prior @ (channel * self.excess_loss).sum(axis=1))
 
 
-def slope(beta: Any) -> float:
-    """Return a valid beta, in nats per unit of loss, whose products with losses are doubles."""
-    worth = arguments.positive("beta", beta)
-    if worth > MAX_BETA:
+def valid_beta(beta: Any) -> float:
+    """Return a valid beta, in nats per unit of loss."""
+    number = arguments.positive("beta", beta)
+    if number > MAX_BETA:
         raise ValueError(
             f"beta must be at most {MAX_BETA:g}, got {beta!r}: with far less every report is the "
             "best"
         )
-    return worth
+    return number
 
 
-def constant(source: RateDistortionProblem) -> Floats:
+def constant_channel(problem: RateDistortionProblem) -> Floats:
     """Return the channel without information that has the smallest loss.
 
     Every report has the same distribution, uniform over the reports that are best if nothing is
     known.
     """
-    alone = source.without_information
-    best = alone <= alone.min() * (1 + TIE_OF_LOSSES)
-    return np.tile(best / best.sum(), (len(source.prior), 1))
+    losses = problem.constant_losses
+    best = losses <= losses.min() * (1 + TIE_TOLERANCE)
+    return np.tile(best / best.sum(), (len(problem.prior), 1))
 
 
-def output_distribution(source: RateDistortionProblem, beta: float) -> Floats:
-    """Optimal distribution of the reports at beta, shape (m,); beta = inf is the limit."""
-    return interior_point.maximise(*kernel_of(source, beta), MIXTURE_TOL)[0]
+def output_distribution(problem: RateDistortionProblem, beta: float) -> Floats:
+    """Return the optimal distribution of the reports, shape (m,); beta = inf is the limit."""
+    return interior_point.maximise(*kernel_of(problem, beta), MIXTURE_TOL)[0]
 
 
-def kernel_of(source: RateDistortionProblem, beta: float) -> tuple[Floats, Floats]:
+def kernel_of(problem: RateDistortionProblem, beta: float) -> tuple[Floats, Floats]:
     """Return exp(-beta loss) from each report to the possible secrets (m, s), and their prior.
 
     The optimal distribution of the reports is the maximum-likelihood mixture of these rows.
     """
-    possible = source.prior > 0
-    excess = source.excess[
-        possible
-    ]  # in place of the loss: a factor of each row, which leaves the maximiser alone
+    possible = problem.prior > 0
+    # The excess stands in the place of the loss, which divides each secret's kernel by its largest
+    # entry: the log-likelihood moves by a constant, its maximiser does not, and no row underflows.
+    excess = problem.excess_loss[possible]
     kernel = np.exp(-beta * excess) if np.isfinite(beta) else (excess == 0).astype(np.float64)
-    return np.ascontiguousarray(kernel.T), source.prior[possible]
+    return np.ascontiguousarray(kernel.T), problem.prior[possible]
 
 
-def excess_of(source: RateDistortionProblem, q: Floats, beta: float) -> float:
+def optimality_gap(problem: RateDistortionProblem, q: Floats, beta: float) -> float:
     """Bound how far I + beta E loss of `channel_of` is above its minimum, in nats."""
-    kernel, prior = kernel_of(source, beta)
+    # This is the certificate of a mixture: log max_y g_y bounds the log-likelihood that is missing,
+    # with g_y = sum_x prior_x K_yx / (q K)_x. In doubles it may fall below 0.
+    kernel, prior = kernel_of(problem, beta)
     return max(0.0, float(np.log((kernel @ (prior / (q @ kernel))).max())))
 
 
-def least_rate(source: RateDistortionProblem, q: Floats, beta: float, loss: float) -> float:
+def rate_lower_bound(problem: RateDistortionProblem, q: Floats, beta: float, loss: float) -> float:
     """Lower bound in nats on the information of every channel of expected loss at most `loss`.
 
-    For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `excess_of` and less beta
-    times the loss.
+    For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `optimality_gap` and less
+    beta times the loss.
     """
-    kernel, prior = kernel_of(source, beta)
-    spent = beta * (loss - source.least) if np.isfinite(beta) else 0.0
-    return -float(prior @ np.log(q @ kernel)) - excess_of(source, q, beta) - spent
+    # min (I + beta E loss) >= -log-likelihood(q) - gap, and E loss <= `loss`. The kernel has the
+    # excess in its exponent, so the smallest loss is taken off here, too. Beta is infinite only
+    # where the loss is the smallest; then nothing is spent.
+    kernel, prior = kernel_of(problem, beta)
+    spent = beta * (loss - problem.min_loss) if np.isfinite(beta) else 0.0
+    return -float(prior @ np.log(q @ kernel)) - optimality_gap(problem, q, beta) - spent
 
 
-def channel_of(source: RateDistortionProblem, q: Floats, beta: float) -> Floats:
-    """A_xy proportional to q_y exp(-beta loss(x, y)), shape (k, m), for all secrets."""
-    made = q > 0
-    loss = source.loss[:, made]
+def channel_of(problem: RateDistortionProblem, q: Floats, beta: float) -> Floats:
+    """Return A_xy proportional to q_y exp(-beta loss(x, y)), shape (k, m), for all secrets."""
+    support = q > 0
+    # The best report of a secret may lie outside the support, so rows are shifted by the smallest
+    # loss within it. Then at least one entry of each row is 1 before it is normalised.
+    loss = problem.loss[:, support]
     loss = loss - loss.min(axis=1, keepdims=True)
     if np.isfinite(beta):
-        logs = np.log(q[made]) - beta * loss
+        logs = np.log(q[support]) - beta * loss
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     else:
-        weights = q[made] * (loss == 0)
-    channel = np.zeros(source.loss.shape)
-    channel[:, made] = weights / weights.sum(axis=1, keepdims=True)
+        weights = q[support] * (loss == 0)
+    channel = np.zeros(problem.loss.shape)
+    channel[:, support] = weights / weights.sum(axis=1, keepdims=True)
     return channel
 
 
-def solve_at_beta(source: RateDistortionProblem, beta: float) -> Floats:
+def solve_at_beta(problem: RateDistortionProblem, beta: float) -> Floats:
     """Return the channel that minimises I(x; y) + beta E loss, shape (k, m)."""
-    return channel_of(source, output_distribution(source, beta), beta)
+    return channel_of(problem, output_distribution(problem, beta), beta)
 
 
 @dataclass(frozen=True)
@@ -157,83 +166,90 @@ class Optimum:
 class _Search:
     """A search in log beta: its expected losses, and the optima on both sides of the wanted one."""
 
-    source: RateDistortionProblem
+    problem: RateDistortionProblem
     wanted: float
     above: tuple[float, Optimum]
     below: tuple[float, Optimum | None] = (-np.inf, None)
-    known: dict[float, float] = field(default_factory=dict)
+    log_ratios: dict[float, float] = field(default_factory=dict)
 
-    def miss(self, log_beta: float) -> float:
+    def log_ratio(self, log_beta: float) -> float:
         """Log of expected over wanted excess; 0 if it is close enough and not above."""
         # Root-finders begin with the ends, which the bracket has already visited.
-        if log_beta not in self.known:
-            self.known[log_beta] = self._log_excess_ratio(log_beta)
-        return self.known[log_beta]
+        if log_beta not in self.log_ratios:
+            self.log_ratios[log_beta] = self._solve(log_beta)
+        return self.log_ratios[log_beta]
 
-    def _log_excess_ratio(self, log_beta: float) -> float:
+    def _solve(self, log_beta: float) -> float:
+        # A beta beyond all doubles is the limit, at which every report is the best.
         with np.errstate(over="ignore"):
             beta = float(np.exp(log_beta))
-        here = Optimum(solve_at_beta(self.source, beta), beta)
-        found = self.source.expected_excess(here.channel)
-        if found > self.wanted:
-            self.above = min(self.above, (found, here), key=lambda point: point[0])
+        here = Optimum(solve_at_beta(self.problem, beta), beta)
+        excess = self.problem.expected_excess(here.channel)
+        if excess > self.wanted:
+            self.above = min(self.above, (excess, here), key=lambda point: point[0])
         else:
-            self.below = max(self.below, (found, here), key=lambda point: point[0])
-        if self.met:
+            self.below = max(self.below, (excess, here), key=lambda point: point[0])
+        if self.is_met:
             return 0.0
         # The target is the middle of the tolerated range. The value is bounded where exp(-beta
         # loss) underflows.
-        return float(np.log(max(found / (self.wanted * (1 - CLOSE / 2)), 1e-30)))
+        return float(np.log(max(excess / (self.wanted * (1 - LOSS_TOLERANCE / 2)), 1e-30)))
 
     @property
-    def met(self) -> bool:
-        """Return True if the channel below is close enough to the wanted loss."""
-        return self.below[0] >= self.wanted * (1 - CLOSE)
+    def is_met(self) -> bool:
+        """Whether the channel below is close enough to the wanted loss."""
+        return self.below[0] >= self.wanted * (1 - LOSS_TOLERANCE)
 
     def bracket(self) -> tuple[float, float] | None:
-        """Logarithms of two betas on either side; None if beta would be too small to matter."""
-        low = high = -float(
-            np.log(self.wanted)
-        )  # of the right size: E |x - y| = 1 / beta on a long line
-        least = float(self.source.excess[self.source.excess > 0].min())
-        # The excess falls like exp(-beta least), so 1 / wanted would be far too large.
-        if self.wanted < TINY_SHARE * least:
-            low = high = float(np.log(np.log(least / self.wanted) / least))
+        """Return the logarithms of two betas around the wanted one.
+
+        None if beta would be too small to matter.
+        """
+        # The start has the right size: on a long line E |x - y| = 1 / beta.
+        low = high = -float(np.log(self.wanted))
+        smallest = float(self.problem.excess_loss[self.problem.excess_loss > 0].min())
+        # The excess falls like exp(-beta smallest), so 1 / wanted would be far too large.
+        if self.wanted < TINY_SHARE * smallest:
+            low = high = float(np.log(np.log(smallest / self.wanted) / smallest))
+        # Steps away from the start double until the sign changes: the excess falls with beta.
         step = 0.5
-        if self.miss(low) > 0:
-            while self.miss(high := high + step) > 0:
+        if self.log_ratio(low) > 0:
+            while self.log_ratio(high := high + step) > 0:
                 low, step = high, 2 * step
         else:
-            while self.miss(low := low - step) < 0:
+            while self.log_ratio(low := low - step) < 0:
                 high, step = low, 2 * step
                 if step > MAX_STEP:
                     return None
         return low, high
 
 
-def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum:
+def solve_at_distortion(problem: RateDistortionProblem, wanted: float) -> Optimum:
     """Return the channel of least mutual information whose expected loss is `wanted`.
 
-    Below `source.least` there is none. From the least loss without information on it is `constant`,
-    at beta = 0; at `source.least` beta is infinite. The expected loss is met from below within
-    `CLOSE` of it, or exactly up to rounding where it jumps: there two channels are optimal at the
-    same beta, and so is the mixture of them that has the wanted loss.
+    Below `min_loss` there is none. From the smallest loss without information on it is
+    `constant_channel`, at beta = 0; at `min_loss` beta is infinite. The expected loss is met from
+    below within `LOSS_TOLERANCE` of it, or exactly up to rounding where it jumps: there two
+    channels are optimal at the same beta, and so is the mixture of them that has the wanted loss.
     """
-    if wanted >= source.without_information.min():
-        return Optimum(constant(source), 0.0)
-    excess = wanted - source.least
+    without_information = Optimum(constant_channel(problem), 0.0)
+    if wanted >= problem.constant_losses.min():
+        return without_information
+    excess = wanted - problem.min_loss
     if excess <= 0:
-        return Optimum(solve_at_beta(source, np.inf), np.inf)
-    nothing = Optimum(constant(source), 0.0)
-    search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
+        return Optimum(solve_at_beta(problem, np.inf), np.inf)
+    largest = problem.expected_excess(without_information.channel)
+    search = _Search(problem, excess, above=(largest, without_information))
     ends = search.bracket()
-    if ends is not None and not search.met:
+    if ends is not None and not search.is_met:
         # If the search does not end, the two sides are mixed below; the certificate covers that.
-        brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps, disp=False)
+        brentq(search.log_ratio, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps, disp=False)
     (more, above), (less, below) = search.above, search.below
-    assert below is not None  # the bracket has a point on this side
-    if search.met:
+    # The bracket has a point on this side, or has visited one before beta became too small.
+    assert below is not None
+    if search.is_met:
         return below
-    # In doubles the two ends have the same beta.
+    # The loss jumps here: in doubles the two ends have the same beta. The objective is convex in
+    # the channel, so it is as small at any mixture of two optima.
     share = (excess - less) / (more - less)
     return Optimum(share * above.channel + (1 - share) * below.channel, below.beta)

@@ -63,10 +63,10 @@ class RateDistortion(arguments.ReadOnlyArrays):
         return np.flatnonzero(self.output)
 
     def __repr__(self) -> str:
-        made = f"{len(self.support)} of {len(self.output)} reports"
+        support = f"{len(self.support)} of {len(self.output)} reports"
         return (
             f"RateDistortion(beta={self.beta:.4g}, rate={self.rate:.4g} nats, "
-            f"distortion={self.distortion:.4g}, {made}, gap={self.gap:.2g})"
+            f"distortion={self.distortion:.4g}, {support}, gap={self.gap:.2g})"
         )
 
 
@@ -140,7 +140,8 @@ def rate_distortion(
     (1.5, 0.985, 1.393)
     """
     secrets = as_alphabet(alphabet)
-    source = least_information.RateDistortionProblem(
+    # The loss is the distance between secret and report, which are of one alphabet.
+    problem = least_information.RateDistortionProblem(
         arguments.distribution("prior", prior, len(secrets)), secrets.distances()
     )
     if (beta is None) == (distortion is None):
@@ -150,20 +151,23 @@ def rate_distortion(
     tol = arguments.positive("tol", tol)
     with one_thread():
         if beta is not None:
-            slope = least_information.slope(beta)
-            optimum = least_information.Optimum(
-                least_information.solve_at_beta(source, slope), slope
-            )
+            beta = least_information.valid_beta(beta)
+            channel = least_information.solve_at_beta(problem, beta)
+            optimum = least_information.Optimum(channel, beta)
         else:
-            optimum = least_information.solve_at_distortion(source, _distortion(distortion))
+            wanted = _valid_distortion(distortion)
+            optimum = least_information.solve_at_distortion(problem, wanted)
+        # The proof starts from the matrix that is returned: rate, distortion and the bound are
+        # computed from it anew, whatever the solver did.
         mechanism = MatrixMechanism(optimum.channel, secrets)
-        rate = privacy.mutual_information(mechanism, source.prior)
-        found = privacy.quality_loss(mechanism, source.prior)
-        output = source.prior @ mechanism.matrix()
-        bound = least_information.least_rate(source, output, optimum.beta, found)
+        rate = privacy.mutual_information(mechanism, problem.prior)
+        attained = privacy.quality_loss(mechanism, problem.prior)
+        output = problem.prior @ mechanism.matrix()
+        bound = least_information.rate_lower_bound(problem, output, optimum.beta, attained)
     point = RateDistortion(
-        mechanism, rate, found, optimum.beta, max(0.0, rate - bound), arguments.frozen(output)
+        mechanism, rate, attained, optimum.beta, max(0.0, rate - bound), arguments.frozen(output)
     )
+    # A gap that is NaN misses every tolerance.
     if arguments.flag("strict", strict) and not point.gap <= tol:
         raise ConvergenceError(
             f"tol={tol:g} was missed, the rate is certified within {point.gap:.3g} nats; take a "
@@ -173,7 +177,8 @@ def rate_distortion(
     return point
 
 
-def _distortion(value: Any) -> float:
+def _valid_distortion(value: Any) -> float:
+    # A negative distance is a number like others, but no channel has it.
     if not isinstance(value, bool) and isinstance(value, Real) and value < 0:
         raise Infeasible(
             f"distortion must be at least 0, where every report is the truth, got {value}"

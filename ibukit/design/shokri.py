@@ -19,8 +19,9 @@ from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
 CHOICES = ("least-information", "vertex")
-# Share of the largest loss within which both losses of the result are right.
-TOLERANCE_OF_LOSSES = 1e-9
+# Share of the largest loss within which both losses of the result are right. HiGHS is asked for
+# 1e-10; a result that is worse than this raises ConvergenceError.
+LOSS_TOLERANCE = 1e-9
 
 
 def shokri(
@@ -144,40 +145,43 @@ def shokri(
     k = len(secrets)
     weights = arguments.distribution("prior", prior, k)
     costs = arguments.losses("loss", secrets.distances() if loss is None else loss, k, k)
-    guessed = (
+    adversary_costs = (
         costs if adversary_loss is None else arguments.losses("adversary_loss", adversary_loss, k)
     )
-    alike = np.array_equal(costs, guessed)
-    kind = _which(choice, alike)
-    source = least_information.RateDistortionProblem(weights, costs)
-    bound = _feasible(max_quality_loss, source)
-    most = min(bound, float(source.without_information.min()))
-    missed = ""
+    has_one_loss = np.array_equal(costs, adversary_costs)
+    kind = _valid_choice(choice, has_one_loss)
+    problem = least_information.RateDistortionProblem(weights, costs)
+    bound = _valid_bound(max_quality_loss, problem)
+    # With one loss the maximum is known: min(Q, Qmax).
+    maximum = min(bound, float(problem.constant_losses.min()))
+    failure = ""
     with one_thread():
         if kind == "vertex":
             try:
                 channel = (
-                    _vertex(weights, costs, None, most)
-                    if alike
-                    else _vertex(weights, costs, guessed, bound)
+                    _vertex(weights, costs, None, maximum)
+                    if has_one_loss
+                    else _vertex(weights, costs, adversary_costs, bound)
                 )
             except Unsolved as reason:
-                kind, missed = "least-information", str(reason)
+                # The channel of least information keeps the user's bound for any adversary.
+                kind, failure = "least-information", str(reason)
         if kind == "least-information":
-            channel = least_information.solve_at_distortion(source, bound).channel
+            channel = least_information.solve_at_distortion(problem, bound).channel
+        # Both losses are computed again from the matrix, whatever the solver said.
         mechanism = MatrixMechanism(channel, secrets)
-        missed = missed or _missed(mechanism, source, bound, most if alike else None)
-    if arguments.flag("strict", strict) and missed:
-        raise ConvergenceError(f"{missed}; strict=False returns the mechanism as it is", mechanism)
+        failure = failure or _failure(mechanism, problem, bound, maximum if has_one_loss else None)
+    if arguments.flag("strict", strict) and failure:
+        raise ConvergenceError(f"{failure}; strict=False returns the mechanism as it is", mechanism)
     return mechanism
 
 
-def _which(choice: str | None, alike: bool) -> str:
+def _valid_choice(choice: str | None, has_one_loss: bool) -> str:
     if choice is None:
-        return "least-information" if alike else "vertex"
+        return "least-information" if has_one_loss else "vertex"
     if not arguments.is_one_of(choice, CHOICES):
         raise ValueError(f"choice must be 'least-information' or 'vertex', got {choice!r}")
-    if choice == "least-information" and not alike:
+    if choice == "least-information" and not has_one_loss:
         raise ValueError(
             "choice='least-information' is defined where user and adversary have the same loss; "
             "with an adversary_loss of its own take choice='vertex', which is then the default"
@@ -185,50 +189,52 @@ def _which(choice: str | None, alike: bool) -> str:
     return choice
 
 
-def _feasible(value: Any, source: least_information.RateDistortionProblem) -> float:
+def _valid_bound(value: Any, problem: least_information.RateDistortionProblem) -> float:
     """Return a valid bound on the user's loss, which rounding may raise to the smallest loss."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"max_quality_loss must be a number, got {value!r}")
-    bound, least, most = (
-        arguments.as_float(value),
-        source.least,
-        float(source.without_information.min()),
-    )
-    if not bound >= least * (1 - least_information.TIE_OF_LOSSES):  # this refuses NaN as well
+    bound = arguments.as_float(value)
+    low, high = problem.min_loss, float(problem.constant_losses.min())
+    # The comparison is turned round, so that it refuses NaN as well.
+    if not bound >= low * (1 - least_information.TIE_TOLERANCE):
         raise Infeasible(
-            f"max_quality_loss must be at least {least:.6g}, where every secret has its best "
-            f"report, got {value}; from {least:.6g} to {most:.6g} more of it buys more privacy, "
+            f"max_quality_loss must be at least {low:.6g}, where every secret has its best "
+            f"report, got {value}; from {low:.6g} to {high:.6g} more of it buys more privacy, "
             "above that no more"
         )
-    return max(bound, least)
+    return max(bound, low)
 
 
 def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats | None, bound: float) -> Floats:
+    """Return an optimal vertex, shape (k, m); None for the adversary's loss if it is the user's."""
     possible = prior > 0
     p, costs = prior[possible] / prior[possible].sum(), loss[possible]
     if adversary_loss is None:
-        found = _linear_programme.one_loss(p, costs, bound)
+        rows = _linear_programme.one_loss(p, costs, bound)
     else:
-        found = _linear_programme.two_losses(p, costs, adversary_loss[possible], bound)
+        rows = _linear_programme.two_losses(p, costs, adversary_loss[possible], bound)
     channel = np.empty(loss.shape)
-    channel[possible] = found
-    channel[~possible] = p @ found
+    channel[possible] = rows
+    # A secret of probability 0 is not in the programme: it reports like the average of the others,
+    # which tells nothing.
+    channel[~possible] = p @ rows
     return channel
 
 
-def _missed(
+def _failure(
     mechanism: MatrixMechanism,
-    source: least_information.RateDistortionProblem,
+    problem: least_information.RateDistortionProblem,
     bound: float,
-    most: float | None,
+    maximum: float | None,
 ) -> str:
     """Say which promise of the docstring the matrix does not keep; "" if it keeps all."""
-    off = privacy.quality_loss(mechanism, source.prior, source.loss) - bound
-    if most is not None:
-        off = max(off, most - privacy.adversary_loss(mechanism, source.prior, source.loss))
-    if off <= TOLERANCE_OF_LOSSES * source.loss.max():
+    excess = privacy.quality_loss(mechanism, problem.prior, problem.loss) - bound
+    if maximum is not None:
+        protection = privacy.adversary_loss(mechanism, problem.prior, problem.loss)
+        excess = max(excess, maximum - protection)
+    if excess <= LOSS_TOLERANCE * problem.loss.max():
         return ""
     return (
-        f"the optimum was missed by {off:.3g} in the loss's unit; if its unit is extreme, divide "
-        "loss and max_quality_loss by the largest loss"
+        f"the optimum was missed by {excess:.3g} in the loss's unit; if its unit is extreme, "
+        "divide loss and max_quality_loss by the largest loss"
     )

@@ -46,7 +46,7 @@ def test_the_gap_is_a_bound_and_small(k, seed, beta):
     other = ik.blahut_arimoto(prior, k, beta, steps=2)
     loss, rate = ik.privacy.quality_loss(other, prior), ik.privacy.mutual_information(other, prior)
     source = least_information.RateDistortionProblem(prior, distances)
-    bound = least_information.least_rate(source, prior @ other.matrix(), beta, loss)
+    bound = least_information.rate_lower_bound(source, prior @ other.matrix(), beta, loss)
     at_this_loss = ik.rate_distortion(prior, k, distortion=loss) if loss > 1e-12 else point
     assert bound - 1e-9 <= at_this_loss.rate <= rate + 1e-9
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.design.blahut_arimoto import MAX_CHANNELS
-from ibukit.design.least_information import slope
+from ibukit.design.least_information import valid_beta
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.distributions import Population, uniform
 from ibukit.errors import AlphabetMismatch
@@ -108,7 +108,7 @@ def privic_options(
         raise ValueError(f'combine must be "last" or "average", got {combine!r}')
     return PrivicOptions(
         alphabet=secrets,
-        beta=slope(beta),
+        beta=valid_beta(beta),
         ba_steps=None
         if ba_steps is None
         else arguments.whole("ba_steps", ba_steps, 1, MAX_CHANNELS),
