@@ -34,6 +34,7 @@ class CanonicalText:
 
     def of(self, thing: Any) -> str:
         """Return the text of any object."""
+        # The order matters: an Enum may be a str or an int as well, and numpy's float64 is a float.
         match thing:
             case Enum():
                 return f"{type(thing).__qualname__}.{thing.name}"
@@ -51,12 +52,14 @@ class CanonicalText:
                 return self.alphabet(thing)
             case Mapping():
                 return self.named("mapping", thing.items())
+            # The order of a set of strings is another one in the next process.
             case set() | frozenset():
                 return f"{{{','.join(sorted(map(self.of, thing)))}}}"
             case partial():
                 return f"partial{self.of((thing.func, thing.args, thing.keywords))}"
             case MethodType():
                 return f"method{self.of((thing.__func__, thing.__self__))}"
+            # Neither the file nor the line belongs to what a function does.
             case CodeType():
                 return f"code{self.of((thing.co_code, thing.co_names, thing.co_consts))}"
             case FunctionType():
@@ -71,6 +74,7 @@ class CanonicalText:
         """Return the shape of an array and a hash of its entries."""
         if array.dtype.kind not in "biuf":
             return self.of(array.tolist())
+        # The bytes are those of 64 bits in one byte order, whatever the machine has.
         content = array.astype("<f8" if array.dtype.kind == "f" else "<i8")
         return f"array{array.shape}:{hashlib.sha256(content.tobytes()).hexdigest()}"
 
@@ -96,6 +100,7 @@ class CanonicalText:
         if id(function) in self._open:
             return f"{function.__name__} again"
         self._open.append(id(function))
+        # Globals are left out, so a change of a function that this one calls goes unnoticed.
         free = inspect.getclosurevars(function).nonlocals
         parts = (function.__code__, function.__defaults__, function.__kwdefaults__, free)
         text = f"{function.__name__}{self.of(parts)}"

@@ -74,6 +74,7 @@ def write(
     content = body.getvalue()
     new_checksum = hashlib.sha256(content).hexdigest()
     head = f"ibukit {kind} {VERSION} sha256 {new_checksum}\n".encode()
+    # The old file is looked at while the lock is held, so that no other can come between.
     check = None if overwrite else partial(_refuse_other, checksum)
     atomic.replace(path, head + content, check)
     return new_checksum
@@ -117,6 +118,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
             f"path must be a file of version {VERSION}, {path} is of version {int(head[2])}; "
             "read it with the release of ibukit that wrote it"
         )
+    # The checksum comes first: nothing is decoded that is not what was written.
     checksum = hashlib.sha256(content).hexdigest()
     if checksum.encode() != head[3]:
         raise DataChanged(

@@ -33,9 +33,12 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
         thing = thing.item()
     if thing is None or isinstance(thing, LABELS):
         return thing
+    # Sequences come back as tuples: the fields of mechanisms hold no lists.
     if isinstance(thing, (tuple, list)):
         return [to_json(each, arrays) for each in thing]
     if isinstance(thing, np.ndarray):
+        # The labels of an alphabet may be strings, or of several types; everything else is numbers,
+        # which stay to the last bit beside the JSON.
         if thing.dtype.kind not in "biuf":
             return _labels(thing)
         name = f"array {len(arrays)}"
@@ -50,6 +53,8 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
         )
     if isinstance(thing, Enum):
         return {"class": name, "member": thing.name}
+    # A class whose state is more than its fields says itself what a file needs. The others are
+    # frozen dataclasses, which their fields make again.
     if hasattr(thing, "_stored"):
         arguments = thing._stored()
     else:

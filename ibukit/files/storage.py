@@ -56,6 +56,8 @@ def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
     """
     file: Path = arguments.path("path", path)
     values, arrays, checksum = file_format.read(file, _writer(kind))
+    # The arguments that a file gives are checked by the classes, as those of any caller: their
+    # errors say that another program wrote it.
     with file_format.decoding_errors_as_foreign(file, _writer(kind)):
         thing: Any = from_json(values["content"], arrays)
         if not isinstance(thing, kind):
@@ -65,4 +67,5 @@ def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
 
 def _writer(kind: type) -> str:
     """Return the name in the first line of a file: that of the class which defines `save`."""
+    # So a class that inherits, as `Unfolded` from `Estimate`, is loaded by either.
     return next(each.__name__ for each in kind.__mro__[::-1] if "save" in vars(each))

@@ -45,6 +45,7 @@ class PrivicOptions(arguments.ReadOnlyArrays):
         """Say in words which arguments are not the same there."""
         for name in (field.name for field in fields(self)):
             theirs, ours = getattr(there, name), getattr(self, name)
+            # A distribution of many secrets would not fit into a message.
             if isinstance(theirs, np.ndarray) or isinstance(ours, np.ndarray):
                 if not np.array_equal(theirs, ours):
                     yield f"{name} is another"
@@ -68,6 +69,7 @@ def valid_callbacks(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[.
 
 def tally_source(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:
     """Return the function that draws the tally of a cycle."""
+    # A function draws whatever it likes; the tally is checked when the cycle ends.
     if callable(population):
         if not arguments.takes(population, 2):
             raise TypeError(
@@ -75,14 +77,15 @@ def tally_source(population: Population | ArrayLike | Draw, alphabet: Alphabet) 
                 f"{population!r}"
             )
         return population
-    given: Any = population
-    if hasattr(given, "alphabet"):
-        if given.alphabet != alphabet:
+    counts: Any = population
+    # Bare counts belong to no alphabet; those of a data set must be of this one.
+    if hasattr(counts, "alphabet"):
+        if counts.alphabet != alphabet:
             raise AlphabetMismatch(
-                f"population must be over {alphabet!r}, it is over {given.alphabet!r}"
+                f"population must be over {alphabet!r}, it is over {counts.alphabet!r}"
             )
-        given = given.counts
-    counts = arguments.counts("population", given, len(alphabet))
+        counts = counts.counts
+    counts = arguments.counts("population", counts, len(alphabet))
     return lambda mechanism, rng: mechanism.simulate(counts, rng)
 
 
@@ -99,6 +102,7 @@ def privic_options(
 ) -> PrivicOptions:
     """Return the validated arguments, or raise the error that names the invalid one."""
     secrets = as_alphabet(alphabet)
+    # An argument without effect is refused, because it may be a misunderstanding.
     if ba_start is not None and ba_steps is None:
         raise ValueError(
             "ba_start must be left out with ba_steps=None: the optimum does not depend on it"
@@ -109,12 +113,8 @@ def privic_options(
     return PrivicOptions(
         alphabet=secrets,
         beta=valid_beta(beta),
-        ba_steps=None
-        if ba_steps is None
-        else arguments.whole("ba_steps", ba_steps, 1, MAX_CHANNELS),
-        ibu_steps=None
-        if ibu_steps is None
-        else arguments.whole("ibu_steps", ibu_steps, 1, MAX_CHANNELS),
+        ba_steps=_valid_steps("ba_steps", ba_steps),
+        ibu_steps=_valid_steps("ibu_steps", ibu_steps),
         start=_full_support("start", uniform(len(secrets)) if start is None else start, secrets),
         ba_start=None if ba_start is None else _full_support("ba_start", ba_start, secrets),
         restart=bool(restart),
@@ -123,9 +123,14 @@ def privic_options(
     )
 
 
+def _valid_steps(name: str, steps: int | None) -> int | None:
+    # None stands for the certified optimum.
+    return None if steps is None else arguments.whole(name, steps, 1, MAX_CHANNELS)
+
+
 def _full_support(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
     why = "and neither BA nor IBU could ever raise it; mix it with the uniform distribution"
-    p: Floats = arguments.frozen(
+    # The copy keeps the loop apart from later changes of the caller's array.
+    return arguments.frozen(
         arguments.positive_distribution(name, values, len(alphabet), why).copy()
     )
-    return p

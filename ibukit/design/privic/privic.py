@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints, ReadOnlyArrays
 from ibukit._ground.threads import one_thread
 from ibukit.design.blahut_arimoto import blahut_arimoto
 from ibukit.design.privic import options
-from ibukit.design.privic.cycle import Cycle
 from ibukit.design.privic.options import Draw
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import Population, quantize
@@ -32,6 +31,23 @@ from ibukit.tally.tally import Tally, TallyPart, check_tally, pool
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Cycle(ReadOnlyArrays):
+    """A finished cycle: the estimate after it, with its proof, and how often each report came."""
+
+    distribution: Floats
+    counts: Ints
+    gap: float
+    n_iter: int
+    status: str
+    method: str
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return int(self.counts.sum())
 
 
 class Privic:
@@ -144,10 +160,13 @@ class Privic:
         self._options = options.privic_options(
             alphabet, beta, ba_steps, ibu_steps, start, ba_start, restart, combine, tol
         )
+        # The state of the loop: its finished cycles, and the mechanism of the running one, which is
+        # computed when it is first needed.
         self._cycles: tuple[Cycle, ...] = ()
         self._mechanism: MatrixMechanism | None = None
         # The path is resolved now, because the process may change its folder.
         self._path = None if path is None else arguments.path("path", path).resolve()
+        # The checksum of the file as this loop left it: another one there is the work of another.
         self._checksum: str | None = None
         if self._path is not None and self._path.exists():
             self._resume(Privic.load(self._path))
@@ -227,16 +246,21 @@ class Privic:
             cycle has not ended.
         """
         part = self._part_of_this_cycle(tally)
+        # With more threads the last digits, and from them the next mechanism, would depend on their
+        # number.
         with one_thread():
+            # mu^t is the estimate of this cycle alone, theta^t that after the cycle.
             own = self._update(tally) if estimate is None else self._accept(tally, estimate)
             theta = self._combine(own.distribution, tally.n)
             method = f"PRIVIC cycle {self.cycle + 1}, {own.method}"
             after = certified(tally, theta, own.status, own.n_iter, method)
-            missed = estimate is None and own.status is Status.MAX_ITER
-            if arguments.flag("strict", strict) and missed:
+            # An estimate that the caller hands in has missed no goal of this loop.
+            is_missed = estimate is None and own.status is Status.MAX_ITER
+            if arguments.flag("strict", strict) and is_missed:
                 raise ConvergenceError(
                     f"tol was missed, the gap is {own.gap:.3g}; strict=False goes on", after
                 )
+            # A tally lists the distinct reports; the file has a count for each possible one.
             finite: Any = part.mechanism
             counts = np.zeros(finite.m, dtype=np.int64)
             counts[part.reports] = part.counts
@@ -244,6 +268,8 @@ class Privic:
             finished = Cycle(
                 theta, arguments.frozen(counts), after.gap, after.n_iter, status, method
             )
+            # The next mechanism is computed before the file is written, which holds it: if either
+            # fails, the cycle goes on as if it had not been ended.
             before = self._cycles, self._mechanism
             try:
                 self._cycles, self._mechanism = (*self._cycles, finished), None
@@ -259,6 +285,7 @@ class Privic:
     def _design(self, theta: Floats, strict: bool) -> MatrixMechanism:
         """Return BA(theta, beta), of theta rounded so that its last digits decide no draw."""
         own = self._options
+        # `blahut_arimoto` takes a tolerance for the optimum, and a start for a number of steps.
         goal: Any = {"tol": own.tol} if own.ba_steps is None else {"start": own.ba_start}
         return blahut_arimoto(
             quantize(theta), own.alphabet, own.beta, own.ba_steps, strict=strict, **goal
@@ -272,6 +299,7 @@ class Privic:
     def _update(self, tally: Tally) -> Estimate:
         """Return the estimate that the reports of one cycle make."""
         own = self._options
+        # A goal that is missed raises in `collect`, with the estimate after the cycle.
         if own.ibu_steps is None:
             return mle(tally, own.tol, strict=False)
         start = own.start if own.restart else self.distribution
@@ -316,6 +344,8 @@ class Privic:
                 "tally must hold reports through one mechanism, that of this cycle, it pools "
                 f"{len(tally.parts)}"
             )
+        # The error names the cycle of the mechanism that the reports did come through, so all
+        # earlier ones are computed again; that is slow, but nothing else is left to do.
         if part.mechanism != self.mechanism():
             number = next(
                 (t for t in range(self.cycle) if part.mechanism == self._past_mechanism(t)), None
@@ -438,8 +468,11 @@ class Privic:
         start = min(self.cycle, cycles)
         with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
             while self.cycle < cycles:
-                words = np.random.SeedSequence(seed, spawn_key=(self.cycle + 1,))
-                self.collect(draw(self.mechanism(), np.random.Generator(np.random.PCG64(words))))
+                # Each cycle has draws of its own, so that a loop may stop between two and go on.
+                # The bit generator is named, because numpy may change its default.
+                sequence = np.random.SeedSequence(seed, spawn_key=(self.cycle + 1,))
+                rng = np.random.Generator(np.random.PCG64(sequence))
+                self.collect(draw(self.mechanism(), rng))
                 for function in functions:
                     function(self)
                 bar.update()
@@ -463,6 +496,8 @@ class Privic:
             If this is the file that the loop goes on with, and another has written to it since.
         """
         file = arguments.path("path", path)
+        # A copy elsewhere replaces whatever is there. The loop's own file is replaced only if it is
+        # as this loop left it.
         is_own = file.resolve() == self._path
         checksum = storage.save(self, file, overwrite=not is_own, checksum=self._checksum)
         self._checksum = checksum if is_own else self._checksum
@@ -494,6 +529,7 @@ class Privic:
     def _stored(self) -> dict[str, Any]:
         """Return what a file holds of the loop: options, cycles and the running one's mechanism."""
         own = self._options
+        # Before the first cycle the shape has to say how many reports there are.
         counts = np.array([cycle.counts for cycle in self._cycles], dtype=np.int64)
         return {field.name: getattr(own, field.name) for field in fields(own)} | {
             "distributions": self.distributions[1:],
