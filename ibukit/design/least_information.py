@@ -197,7 +197,7 @@ class _Search:
 
     @property
     def is_met(self) -> bool:
-        """Whether the channel below is close enough to the wanted loss."""
+        """True if the channel below is close enough to the wanted loss."""
         return self.below[0] >= self.wanted * (1 - LOSS_TOLERANCE)
 
     def bracket(self) -> tuple[float, float] | None:
