@@ -24,3 +24,13 @@ document.addEventListener("DOMContentLoaded", () => {
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("div.cell details, details.phone-fold")) fold.open = true;
 });
+
+// On a phone a formula in a line may be wider than the page, which would cut it off.
+addEventListener("load", async () => {
+  if (!matchMedia("(max-width: 600px)").matches) return;
+  await window.MathJax?.startup?.promise;
+  const formulas = [...document.querySelectorAll(".bd-article span.math")];
+  const column = formula => formula.closest("p, li, dd, dt, td, div").clientWidth;
+  const wide = formulas.filter(formula => formula.firstElementChild?.offsetWidth > column(formula));
+  for (const formula of wide) formula.classList.add("wide-formula");
+});

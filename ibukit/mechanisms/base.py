@@ -497,7 +497,7 @@ class FiniteMechanism(Mechanism):
         return self._full_channel.forward(arguments.vector("theta", theta, self.k))
 
     def adjoint(self, w: ArrayLike) -> Floats:
-        """Weights on the reports carried back to the secrets: M w, shape (k,)."""
+        """Weights on the reports carried back to the secrets, :math:`Mw`, shape (k,)."""
         return self._full_channel.adjoint(arguments.vector("w", w, self.m))
 
     @override

@@ -28,10 +28,9 @@ from ibukit.tally.tally import Tally
 class TruncatedGeometric(FiniteMechanism):
     r"""Geometric noise, then the nearest element of the line.
 
-    .. math:: P(z\mid x)=c_z\,a^{|z-x|},
+    .. math:: P(z\mid x)=c_z\,a^{|z-x|},\qquad a=e^{-\varepsilon},
 
-    :math:`a=e^{-\varepsilon}`.
-    :math:`c_z=\frac{1-a}{1+a}\text{ inside and }\frac{1}{1+a}\text{ at the two ends}`. These
+    with :math:`c_z=\frac{1-a}{1+a}` inside and :math:`c_z=\frac{1}{1+a}` at the two ends. These
     probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|`, tightly; reports are
     simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
 
