@@ -229,14 +229,14 @@ def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):
         [9, 8, 7, 5, 3, 1, 1, 4, 2]
     )
     dense = assert_certified(tally)
-    monkeypatch.setattr(table, "MAX_DENSE", 53)
+    monkeypatch.setattr(table, "max_dense_entries", lambda: 53)
     active = assert_certified(tally)
     assert dense.method == "mle, dense interior point: 6 x 9 entries fit in memory"
     assert active.method.startswith(
         "mle, active set through forward and adjoint: 6 x 9 is too large"
     )
     assert np.abs(dense.distribution - active.distribution).max() <= 1e-4
-    monkeypatch.setattr(table, "MAX_DENSE", 54)
+    monkeypatch.setattr(table, "max_dense_entries", lambda: 54)
     assert ik.mle(tally).method == dense.method
 
 
