@@ -31,7 +31,7 @@ from benchmarks.dense_kinds import KINDS, drawn
 from benchmarks.draws import ROOT
 from ibukit.solvers import interior_point
 from ibukit.solvers.dense.central_path import DensePath
-from ibukit.solvers.dense.systems import FEW_REPORTS
+from ibukit.solvers.dense.systems import MAX_REPORTS_PER_SECRET
 
 RESULTS = ROOT / "benchmarks" / "results" / "dense.csv"
 QUICK = ("binomial", "low-rank", "tiny-random")
@@ -189,7 +189,7 @@ def in_blas_calls(kind: Kind, gap: float = 1e-6) -> float:
     """
     matrix = kind.columns / kind.columns.max(axis=0)
     k, s = matrix.shape
-    in_reports = s < FEW_REPORTS * k
+    in_reports = s < MAX_REPORTS_PER_SECRET * k
     half = np.asfortranarray(matrix if in_reports else matrix.T)
     order = s if in_reports else k
     system = np.asfortranarray(

@@ -264,7 +264,7 @@ def test_steps_end_where_the_first_number_vanishes(rng):
         q, theta, lam, s, nu, second_q, y, v, d_theta = work[rows]
         d_lam = (q - second_q - lam * y) / nu - lam
         dual = max((v / s).max(), (-d_lam / lam).max(), 0)
-        assert _line_kernels.farthest(work) == pytest.approx(
+        assert _line_kernels.fastest_decrease(work) == pytest.approx(
             (max((-d_theta / theta).max(), 0), dual), rel=1e-14
         )
 

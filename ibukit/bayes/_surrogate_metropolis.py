@@ -20,7 +20,7 @@ from ibukit.bayes._dirichlet import dirichlet
 from ibukit.bayes._gibbs_kernels import surrogate_walk
 from ibukit.channels import facts
 from ibukit.solvers import Problem, best_found
-from ibukit.solvers.bits import ROWS_A_SECRET, BitReports
+from ibukit.solvers.bits import MIN_ROWS_PER_SECRET, BitReports
 from ibukit.tally.tally import Tally, TallyPart
 
 # The Hessian of the parabola is a dense matrix; larger alphabets do without these steps.
@@ -113,6 +113,6 @@ def _hessian(part: TallyPart, theta: Floats) -> Floats:
     k = len(theta)
     if (bits := facts.as_bits(part.channel)) is not None:
         # Of very many bit rows a regular subset gives the Hessian well enough for a proposal.
-        thinned = max(1, len(part.counts) // (4 * ROWS_A_SECRET * k))
-        return BitReports(bits, part.counts).hessian(theta, thinned)
+        stride = max(1, len(part.counts) // (4 * MIN_ROWS_PER_SECRET * k))
+        return BitReports(bits, part.counts).hessian(theta, stride)
     return part.channel.gram(part.counts / part.channel.forward(theta) ** 2)

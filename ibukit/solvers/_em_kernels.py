@@ -1,9 +1,11 @@
-"""Whole steps of the iterative Bayesian update, one kernel for each structure of a channel.
+"""Steps of the iterative Bayesian update, one kernel for each structure of a channel.
 
-All share their last arguments and their meaning. On entry g holds the ratios at theta; `n` times,
-or until no g exceeds `enough`: theta <- theta g, then p = the probabilities of the reports and g =
-the ratios at the new theta. All three are overwritten and the number of steps is returned. With g =
-1 on entry one step evaluates p and g at theta itself.
+All share their last arguments. On entry g holds the ratios at theta. A kernel repeats `n` times, or
+until no g exceeds `target`: theta <- theta g, then p = theta M, the probabilities of the reports,
+and g = M (q / p), the ratios at the new theta. All three are overwritten; the number of steps is
+returned. With g = 1 on entry one step evaluates p and g at theta itself.
+
+Each report is read once a step: as soon as p_z is known, q_z / p_z times its column is added to g.
 """
 
 import numpy as np
@@ -12,11 +14,11 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 
-# the least double with all its digits: arithmetic below it is slow by a factor of ten, for mass
-# that nobody can see
+# The smallest normal double. Arithmetic with subnormal numbers is ten times slower, and such a mass
+# has no effect.
 MIN_NORMAL = 2.2250738585072014e-308
-# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share
-# few lines of the cache
+# Length of a row of a table: 256 sums and a cache line. With rows of 256 doubles the entries of the
+# same value would fall into few sets of the cache and evict each other.
 STRIDE = 264
 # Sums may be reordered, so that they fill the vector registers; the order does not depend on the
 # number of threads. Reciprocals ("arcp") are what makes LLVM vectorise `dense` along the secrets:
@@ -26,11 +28,12 @@ REORDER = {"contract", "reassoc", "nsz", "arcp"}
 
 @njit(cache=True, error_model="numpy", fastmath=REORDER)
 def _step(theta: Floats, g: Floats) -> float:
-    """Theta <- theta g, g <- 0; the sum of theta."""
+    """Theta <- theta g, g <- 0; return the sum of theta."""
     total = 0.0
     for x in range(theta.size):
         mass = theta[x] * g[x]
-        if mass < MIN_NORMAL and g[x] < 1.0:  # still falling
+        # A subnormal mass that still falls is 0 for good; one that rises is kept.
+        if mass < MIN_NORMAL and g[x] < 1.0:
             mass = 0.0
         theta[x] = mass
         total += mass
@@ -39,25 +42,24 @@ def _step(theta: Floats, g: Floats) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _any_above(g: Floats, enough: float) -> bool:
-    """True if some g exceeds `enough` or is NaN."""
+def _any_above(g: Floats, target: float) -> bool:
+    """True if some g exceeds `target` or is NaN."""
     above = 0
     for x in range(g.size):
-        above += not g[x] <= enough
+        above += not g[x] <= target
     return above > 0
 
 
 @njit(cache=True, error_model="numpy", fastmath=REORDER)
 def dense(
-    columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float
+    columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, target: float
 ) -> int:
-    """M_xz = columns[z, x]: each column is read once and used for g while it is in the cache."""
+    """Steps for M_xz = columns[z, x]; a column is used for g while it is still in the cache."""
     s, k = columns.shape
     for step in range(n):
         _step(theta, g)
-        for z in range(
-            0, s - 3, 4
-        ):  # four at a time, so that theta and g are read a fourth as often
+        # Four columns at a time, so that theta and g are read a fourth as often.
+        for z in range(0, s - 3, 4):
             p0 = p1 = p2 = p3 = 0.0
             for x in range(k):
                 mass = theta[x]
@@ -82,7 +84,7 @@ def dense(
             w = q[z] / total
             for x in range(k):
                 g[x] += w * columns[z, x]
-        if not _any_above(g, enough):
+        if not _any_above(g, target):
             return step + 1
     return n
 
@@ -98,9 +100,13 @@ def responses(
     p: Floats,
     g: Floats,
     n: int,
-    enough: float,
+    target: float,
 ) -> int:
-    """M_xz = off + extra [x = reports[z]], with two numbers for each stretch of the reports."""
+    """Steps for M_xz = off + extra [x = reports[z]], with two numbers for each slice of reports.
+
+    So p_z = off sum(theta) + extra theta[reports[z]], and the weights w = q / p add off sum(w) to
+    every g and extra w_z to that of the report's own secret.
+    """
     for step in range(n):
         total = _step(theta, g)
         everywhere = 0.0
@@ -115,7 +121,7 @@ def responses(
             everywhere += off[i] * weights
         for x in range(g.size):
             g[x] += everywhere
-        if not _any_above(g, enough):
+        if not _any_above(g, target):
             return step + 1
     return n
 
@@ -131,15 +137,15 @@ def lines(
     p: Floats,
     g: Floats,
     n: int,
-    enough: float,
+    target: float,
 ) -> int:
-    """M_xz = scale_z decay^|x - positions[z]|, with a decay for each stretch of the reports.
+    """Steps for M_xz = scale_z decay^|x - positions[z]|, with a decay for each slice of reports.
 
-    The sweeps from both sides share a loop: neither waits for the other. A factor of a report
-    cancels from g.
+    Sums against decay^|x - y| are two recursions, one from each end. They share a loop, in which
+    neither waits for the other. The scale of a report cancels from g.
     """
     k = theta.size
-    right, left, dropped = np.empty(k), np.empty(k), np.empty(k)
+    right, left, scattered = np.empty(k), np.empty(k), np.empty(k)
     for step in range(n):
         _step(theta, g)
         for i in range(decay.size):
@@ -151,19 +157,19 @@ def lines(
                 right[x] = from_left
                 left[y] = from_right
                 from_right = a * theta[y] + a * from_right
-                dropped[x] = 0.0
+                scattered[x] = 0.0
             for z in range(starts[i], starts[i + 1]):
                 u = right[positions[z]] + left[positions[z]]
                 p[z] = scale[z] * u
-                dropped[positions[z]] += q[z] / u
+                scattered[positions[z]] += q[z] / u
             from_left = from_right = 0.0
             for x in range(k):
                 y = k - 1 - x
-                from_left = dropped[x] + a * from_left
+                from_left = scattered[x] + a * from_left
                 g[x] += from_left
                 g[y] += from_right
-                from_right = a * dropped[y] + a * from_right
-        if not _any_above(g, enough):
+                from_right = a * scattered[y] + a * from_right
+        if not _any_above(g, target):
             return step + 1
     return n
 
@@ -180,27 +186,25 @@ def bits(
     p: Floats,
     g: Floats,
     n: int,
-    enough: float,
+    target: float,
 ) -> int:
-    """M_xz = scale_z (one if bit x of row z is set else zero), two numbers for a stretch of rows.
+    """Steps for M_xz = scale_z (one if bit x of row z is set else zero), for each slice its own.
 
-    One pass over the packed rows. For every byte column a table of the sums of theta over the set
-    bits of each byte, and one that gathers the weights (one - zero) q / p of the rows with that
-    byte, both shared by all stretches; the most significant bit comes first. A factor of a report
-    cancels from g.
+    One pass over the packed rows, with two tables for each byte column: the sums of theta over the
+    set bits of each of the 256 values, and the weights (one - zero) q / p gathered by value. All
+    slices share them. The most significant bit comes first. The scale of a row cancels from g.
     """
     n_bytes = rows.shape[1]
     k = theta.size
-    # zeros take longer to compile
+    # np.zeros takes longer to compile.
     sums, gathered = np.empty((n_bytes, STRIDE)), np.empty((n_bytes, STRIDE))
     for j in range(n_bytes):
         sums[j, 0] = 0.0
     for step in range(n):
         total = _step(theta, g)
         for j in range(n_bytes):
-            for bit in range(
-                8
-            ):  # from the least significant: each doubles the part of the table that is known
+            # From the least significant bit on, each doubles the part of the table that is known.
+            for bit in range(8):
                 x = 8 * j + 7 - bit
                 mass = theta[x] if x < k else 0.0
                 for value in range(1 << bit):
@@ -210,10 +214,10 @@ def bits(
         everywhere = 0.0
         for i in range(one.size):
             base, extra, weights = zero[i] * total, one[i] - zero[i], 0.0
-            # slices, as an index that starts at starts[i] might be below 0 for all the compiler
-            # knows: a fifth slower
-            mine = slice(starts[i], starts[i + 1])
-            own_rows, own_scale, own_q, own_p = rows[mine], scale[mine], q[mine], p[mine]
+            # With views the compiler knows that no index is negative, which saves a fifth of the
+            # time.
+            own = slice(starts[i], starts[i + 1])
+            own_rows, own_scale, own_q, own_p = rows[own], scale[own], q[own], p[own]
             for z in range(own_q.size):
                 mass = 0.0
                 for j in range(n_bytes):
@@ -227,9 +231,8 @@ def bits(
                     gathered[j, own_rows[z, j]] += w
             everywhere += zero[i] * weights
         for j in range(n_bytes):
-            for bit in range(
-                7, -1, -1
-            ):  # the reverse: each halves the table, and the half that goes is the bit's
+            # The transpose: each bit halves the table, and the half that goes is the bit's sum.
+            for bit in range(7, -1, -1):
                 on_set = 0.0
                 for value in range(1 << bit):
                     on_set += gathered[j, value + (1 << bit)]
@@ -239,6 +242,6 @@ def bits(
                     g[x] = on_set
         for x in range(k):
             g[x] += everywhere
-        if not _any_above(g, enough):
+        if not _any_above(g, target):
             return step + 1
     return n

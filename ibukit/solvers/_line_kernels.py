@@ -1,10 +1,10 @@
-"""The loop of the interior point on a line: every pass over the positions is one short recursion.
+"""The interior point on a line: every pass over the positions is one short recursion.
 
 Notation as in `interior_point`: theta, the fit nu = theta K, the weights lam, the slacks s = 1 - K
-lam, and lam nu = q, theta s = mu. Only positions where something was seen take part; between
-neighbours at distance d the kernel K falls by the factor a = e^(-eps d), `ratio`, and `loss` = 1 -
-a^2 stands beside it because it cannot be computed from a where a is nearly 1. The last of each is 0
-and 1: beyond the last position there is nothing.
+lam, and lam nu = q, theta s = mu. Only positions with reports take part. Between neighbours at
+distance d the kernel K falls by the factor a = e^(-eps d), `ratio`; `loss` = 1 - a^2 is kept beside
+it because it cannot be computed from an a that is nearly 1. The last ratio is 0 and the last loss
+is 1: there is no position beyond.
 
 K^-1 is tridiagonal, so with y = K d_theta and v = -d_s a Newton step is the solution of the 2 x 2
 block system
@@ -20,15 +20,16 @@ cancel long before the goal.
 Positions may have costs c, 1 unless said otherwise: then the simplex is {theta >= 0 : c . theta =
 1}, s = c - K lam, and g = K (q / nu) / c is at most 1 at the solution. SHARE is 1 / c.
 
-Twins of `interior_point`, because each pass is a recursion from position to position, which only a
-compiled loop can do. `start` is its `em_start` and first point, `advance` its predictor and
-corrector, `farthest` and `step_length` its lengths, `climb` one of its tries, and `cross_over`
-keeps to its models' protocol. What differs: a step goes 0.9 to 0.999 of the way, by what the
-predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
+The functions are twins of those in `interior_point`, because each pass is a recursion from position
+to position, which only a compiled loop can do. `start` is its `em_start` and first iterate,
+`advance` its predictor and corrector, `fastest_decrease` and `step_length` its step lengths,
+`climb` one of its tries, and `cross_over` keeps to its models' protocol. Two things differ: a step
+goes 0.9 to 0.999 of the way to the boundary, by what the predictor left unfinished and not by mu,
+and a try goes on for STEPS_BEYOND_GOAL steps.
 
-No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that
-reads the cache, or than one that runs these loops as plain Python, as `line` does with the first
-small problems. No operations on whole arrays: each takes long to compile.
+There is no fastmath: with fused multiply-adds a session that compiles gets other last digits than
+one that reads the cache, or than one that runs these loops as plain Python, as `line` does with the
+first small problems. There are no operations on whole arrays: each takes long to compile.
 """
 
 import math
@@ -38,28 +39,30 @@ from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
 
-# The rows of the work array, each of one number a position.
+# The rows of the work array, each with one number a position. The first five are input, BEST is the
+# output, W to PIVOT are the factors of `factor`, and SECOND_* the second-order terms.
 Q, RATIO, LOSS, COST, SHARE, THETA, LAM, S, NU, G = range(10)
 W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(10, 20)
 ROWS = 20
 
 # No theta, lam or s becomes smaller than this.
 MIN_LINE_COORDINATE = 1e-100
-# theta / s where s is to vanish.
-RATIO_WHERE_FREE = 1e60
-MAX_NEWTON = 12
-# Steps beyond the goal, for exact zeros.
-BEYOND = 3
+# theta / s of a position in the support: its slack is to vanish.
+RATIO_ON_SUPPORT = 1e60
+MAX_NEWTON_STEPS = 12
+# Steps beyond the goal, where the zeros are easier to tell.
+STEPS_BEYOND_GOAL = 3
 
 
 @njit(cache=True, error_model="numpy")
-def lay_out(seen: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
-    """Fill a = e^(-eps d) and 1 - a^2 between each position seen and the next."""
-    last = seen.size - 1
+def lay_out(positions: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
+    """Fill a = e^(-eps d) and 1 - a^2 between each position and the next."""
+    last = positions.size - 1
     distance, fall, lost = 0, 1.0, 0.0
     for i in range(last):
-        if seen[i + 1] - seen[i] != distance:  # mostly it is the same as before
-            distance = seen[i + 1] - seen[i]
+        # Mostly the distance is the same as before.
+        if positions[i + 1] - positions[i] != distance:
+            distance = positions[i + 1] - positions[i]
             fall = math.exp(distance * log_decay)
             lost = -math.expm1(2.0 * distance * log_decay)
         ratio[i], loss[i] = fall, lost
@@ -68,7 +71,11 @@ def lay_out(seen: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def fit(work: Floats, theta: Floats) -> float:
-    """Fill nu = theta K and g = K (q / nu) / c; return max g, infinite if theta misses a report."""
+    """Fill nu = theta K and g = K (q / nu) / c; return the largest g, inf if some nu is 0.
+
+    Each product with K is a sweep from the left and one from the right. The second sweep of nu and
+    the first of g run in the same direction and share a loop.
+    """
     q, ratio, share, nu, g = work[Q], work[RATIO], work[SHARE], work[NU], work[G]
     k = q.size
     right = 0.0
@@ -98,12 +105,11 @@ def fit(work: Floats, theta: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
-    """Eliminate one position after the other, which leaves the block [[w, t], [t, -u]] of the next.
+    """Eliminate position after position from the block system of the module docstring.
 
-    t = tau + a^2 / loss.
-
-    Nothing is subtracted. tau begins at 1 and stays above, so of w and u at most the share a^2 is
-    passed on.
+    Each block that is left has the form [[w, t], [t, -u]] with t = tau + a^2 / loss; w and u grow
+    by what earlier positions pass on. The pivot is the reciprocal of loss^2 (w u + t^2). Nothing is
+    subtracted. tau begins at 1 and stays above, so at most the share a^2 of w and u is passed on.
     """
     ratio, loss, nu = work[RATIO], work[LOSS], work[NU]
     w, u, tau, pivot = work[W], work[U], work[TAU], work[PIVOT]
@@ -123,7 +129,10 @@ def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def solve(work: Floats) -> None:
-    """Replace the right-hand sides (f, h), which stand in (y, v), by the solution."""
+    """Replace the right-hand sides (f, h), in the rows Y and V, by the solution (y, v).
+
+    Forward elimination with the blocks of `factor`, then back-substitution.
+    """
     ratio, loss, w, u, tau, pivot = (
         work[RATIO],
         work[LOSS],
@@ -158,7 +167,7 @@ def solve(work: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
-    """The inverse of a sweep: K^-1 y into `out`."""
+    """Write K^-1 y, the inverse of a sweep, into `out`: K^-1 is tridiagonal."""
     from_left = 0.0
     last = y.size - 1
     for i in range(last):
@@ -170,7 +179,10 @@ def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def direction(work: Floats, target: float) -> None:
-    """Newton direction y, v, d_theta to lam nu = q - second_q and theta s = target - second_c."""
+    """Compute the Newton direction y, v and d_theta.
+
+    It leads towards lam nu = q - second_q and theta s = target - second_c.
+    """
     q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
     second_q, second_c, y, v, d_theta = (
         work[SECOND_Q],
@@ -185,21 +197,21 @@ def direction(work: Floats, target: float) -> None:
     solve(work)
     unsweep(work[RATIO], work[LOSS], y, d_theta)
     for i in range(q.size):
-        # differences of y have lost the digits of a small change: the linearised theta s = target
-        # keeps them
+        # K^-1 y subtracts neighbours, which loses the digits of a small change; the linearised
+        # equation theta s = target keeps them.
         exact = (target - second_c[i] + theta[i] * v[i]) / s[i] - theta[i]
         d_theta[i] = exact if s[i] > theta[i] else d_theta[i]
 
 
 @njit(cache=True, error_model="numpy")
-def farthest(work: Floats) -> tuple[float, float]:
-    """Largest -change / value of theta, and of lam and s: the inverse of the longest step."""
+def fastest_decrease(work: Floats) -> tuple[float, float]:
+    """The largest -change / value of theta, and of lam and s together."""
     q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
     second_q, y, v, d_theta = work[SECOND_Q], work[Y], work[V], work[D_THETA]
     primal, dual = 0.0, 0.0
     for i in range(q.size):
         d_lam = (q[i] - second_q[i] - lam[i] * y[i]) / nu[i] - lam[i]
-        # a division only where there is a new maximum
+        # Only a new maximum needs a division.
         if -d_theta[i] > primal * theta[i]:
             primal = -d_theta[i] / theta[i]
         if v[i] > dual * s[i]:
@@ -211,13 +223,13 @@ def farthest(work: Floats) -> tuple[float, float]:
 
 @njit(cache=True, error_model="numpy")
 def step_length(fastest: float, share: float) -> float:
-    """All of the step, or `share` of the way to the boundary."""
+    """Length of a step: 1, or `share` of the way to the boundary."""
     return 1.0 if fastest <= share else share / fastest
 
 
 @njit(cache=True, error_model="numpy")
 def cost_of(work: Floats, theta: Floats) -> float:
-    """C . theta."""
+    """Cost c . theta."""
     cost, total = work[COST], 0.0
     for i in range(theta.size):
         total += cost[i] * theta[i]
@@ -226,9 +238,11 @@ def cost_of(work: Floats, theta: Floats) -> float:
 
 @njit(cache=True, error_model="numpy")
 def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
-    """Put theta, on the simplex, into BEST if its excess is below `best`; return the smaller."""
+    """Write theta, on the simplex, to BEST if its max g - 1 is below `best`; return the smaller.
+
+    Theta / (c . theta) is on the simplex, and g there is larger by the factor c . theta.
+    """
     total = cost_of(work, theta)
-    # on the simplex g is larger by as much as theta is smaller
     excess = largest * total - 1.0
     if not excess < best:
         return best
@@ -239,7 +253,7 @@ def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> float:
-    """Start at the uniform distribution after a few EM steps; return the smallest excess."""
+    """Set theta, lam and s by a few EM steps, mixed with uniform; return the smallest excess."""
     q, theta, g = work[Q], work[THETA], work[G]
     k = q.size
     for i in range(k):
@@ -266,7 +280,7 @@ def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> flo
 
 @njit(cache=True, error_model="numpy")
 def advance(work: Floats, careful: bool) -> float:
-    """One predictor-corrector step; the largest g after it."""
+    """Take one predictor-corrector step; return the largest g after it."""
     theta, lam, s, d_theta, y, v = work[THETA], work[LAM], work[S], work[D_THETA], work[Y], work[V]
     q, nu, second_q, second_c = work[Q], work[NU], work[SECOND_Q], work[SECOND_C]
     k = q.size
@@ -274,7 +288,7 @@ def advance(work: Floats, careful: bool) -> float:
     for i in range(k):
         second_q[i] = second_c[i] = 0.0
     direction(work, 0.0)
-    primal, dual = farthest(work)
+    primal, dual = fastest_decrease(work)
     primal, dual = step_length(primal, 1.0), step_length(dual, 1.0)
     now, then = 0.0, 0.0
     for i in range(k):
@@ -283,10 +297,10 @@ def advance(work: Floats, careful: bool) -> float:
         second_q[i] = ((q[i] - lam[i] * y[i]) / nu[i] - lam[i]) * y[i]
         second_c[i] = -d_theta[i] * v[i]
     unfinished = then / now
-    # towards the centre by as much as the predictor fell short of the solution, and not too near
-    # the boundary then
+    # The less the predictor reached, the more the corrector is centred and the farther it stays
+    # from the boundary.
     direction(work, unfinished * unfinished * unfinished * now / k)
-    primal, dual = farthest(work)
+    primal, dual = fastest_decrease(work)
     share = 0.9 if careful else min(0.999, max(0.9, 1.0 - unfinished * unfinished))
     primal, dual = step_length(primal, share), step_length(dual, share)
     for i in range(k):
@@ -299,36 +313,41 @@ def advance(work: Floats, careful: bool) -> float:
 
 @njit(cache=True, error_model="numpy")
 def set_support(work: Floats, point: Floats) -> bool:
-    """Add the peaks of g above 1 to the support; return True if g is near 1 there.
+    """Add to the support the peaks of g above 1; return whether g is near 1 on the support.
 
-    Between neighbours of the support g has one peak at most that a new point of it could stand on.
+    They are added only if they exceed 1 by more than g differs from 1 on the support. Between
+    neighbours of the support g has at most one peak, so one position is enough.
     """
     g = work[G]
-    wrong, above = 0.0, 0.0
+    error, above = 0.0, 0.0
     for i in range(g.size):
         if point[i] > 0.0:
-            wrong = max(wrong, abs(g[i] - 1.0))
+            error = max(error, abs(g[i] - 1.0))
         else:
             above = max(above, g[i] - 1.0)
-    if above > wrong:
+    if above > error:
         for i in range(g.size):
             left = g[i - 1] if i > 0 else 0.0
             right = g[i + 1] if i + 1 < g.size else 0.0
             if point[i] == 0.0 and g[i] > 1.0 and g[i] >= left and g[i] > right:
                 point[i] = MIN_LINE_COORDINATE
-    return wrong < 0.5
+    return error < 0.5
 
 
 @njit(cache=True, error_model="numpy")
 def newton(work: Floats, point: Floats) -> None:
-    """Newton step towards g = 1 on the support, in place; theta / s is infinite there, else 0."""
+    """Take Newton's step towards g = 1 on the support, in place.
+
+    It is the system of `factor` with theta / s huge on the support and 0 elsewhere.
+    """
     q, nu, g, y, v, change = work[Q], work[NU], work[G], work[Y], work[V], work[D_THETA]
-    lam, s = work[D_THETA], work[SECOND_C]  # lam is used up before the change is known
+    # lam shares a row with the change, which is computed after lam has been used.
+    lam, s = work[D_THETA], work[SECOND_C]
     for i in range(q.size):
         lam[i] = q[i] / nu[i]
-        s[i] = point[i] / RATIO_WHERE_FREE if point[i] > 0.0 else 1.0
+        s[i] = point[i] / RATIO_ON_SUPPORT if point[i] > 0.0 else 1.0
         y[i] = 0.0
-        v[i] = RATIO_WHERE_FREE * work[COST, i] * (g[i] - 1.0) if point[i] > 0.0 else 0.0
+        v[i] = RATIO_ON_SUPPORT * work[COST, i] * (g[i] - 1.0) if point[i] > 0.0 else 0.0
     factor(work, point, s, lam)
     solve(work)
     unsweep(work[RATIO], work[LOSS], y, change)
@@ -339,32 +358,33 @@ def newton(work: Floats, point: Floats) -> None:
 
 @njit(cache=True, error_model="numpy")
 def cross_over(work: Floats, allowed: float) -> float:
-    """Guess the support (theta large, s small) and solve g = 1 on it by Newton's method.
+    """Guess the support, where theta is larger than s, and solve g = 1 on it by Newton's method.
 
-    The excess, with the point in BEST, if it comes to at most `allowed`; infinite, and BEST as it
-    was, if not.
+    Returns the excess, with the point in BEST, if it is at most `allowed`; otherwise inf, and BEST
+    is unchanged.
     """
     theta, s, point = work[THETA], work[S], work[SECOND_Q]
-    # where eps is small, so is every s: each is measured by its largest
+    # If eps is small, so is every s; theta and s are compared relative to their largest entries.
     largest_theta, largest_s = 0.0, 0.0
     for i in range(theta.size):
         largest_theta, largest_s = max(largest_theta, theta[i]), max(largest_s, s[i])
     scale = largest_theta / largest_s
     for i in range(theta.size):
         point[i] = theta[i] if theta[i] > scale * s[i] else 0.0
-    found = np.inf
-    for _ in range(MAX_NEWTON):
+    reached = np.inf
+    for _ in range(MAX_NEWTON_STEPS):
         largest = fit(work, point)
         if not largest < np.inf:
             break
-        before = found
+        before = reached
         if largest * cost_of(work, point) - 1.0 <= allowed:
-            found = keep(work, point, largest, found)
-        if (found < np.inf and found == before) or not set_support(work, point):
+            reached = keep(work, point, largest, reached)
+        if (reached < np.inf and reached == before) or not set_support(work, point):
             break
         newton(work, point)
-    fit(work, theta)  # as it was
-    return found
+    # Restore nu and g.
+    fit(work, theta)
+    return reached
 
 
 @njit(cache=True, error_model="numpy")
@@ -375,15 +395,15 @@ def climb(
     uniform_share: float,
     careful: bool,
     polish_below: float,
-    most: int,
+    max_iter: int,
     patience: int,
 ) -> tuple[float, int]:
-    """Follow the path; return the smallest excess, whose point is in BEST, and the steps."""
+    """Follow the path to the goal: the smallest excess, whose point is in BEST, and the steps."""
     best = start(work, em_steps, uniform_share, goal)
     if best <= goal:
         return best, 0
     since, beyond = 0, 0
-    for step in range(1, most + 1):
+    for step in range(1, max_iter + 1):
         largest = advance(work, careful)
         before = best
         best = keep(work, work[THETA], largest, best)
@@ -393,8 +413,8 @@ def climb(
                 return exact, step
             best = min(best, exact)
         since = 0 if best < before else since + 1
-        # at the goal, but nearer to the solution its zeros are easier to tell
+        # Nearer to the solution than the goal its zeros are easier to tell.
         beyond += best <= goal
-        if beyond > BEYOND or since > patience:
+        if beyond > STEPS_BEYOND_GOAL or since > patience:
             return best, step
-    return best, most
+    return best, max_iter

@@ -1,4 +1,4 @@
-"""Newton systems (M diag(w) M^T + H + diag(d)) x = r of channels with few enough secrets."""
+"""The linear algebra of a Newton step: (M diag(w) M^T + H + diag(d)) x = r by Cholesky factors."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.limits import max_factorised_order
 from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.dense import lower_gram
-from ibukit.solvers.interior_point_model import Model, Point, QuadraticTerm, System
+from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
-Solver = Callable[[Floats], Floats]
+# Solves a system for a right-hand side.
+LinearSolve = Callable[[Floats], Floats]
 
-# secrets whose d exceeds so many times their own diagonal entry of M diag(w) M^T are solved for one
-# by one
+# A secret whose d exceeds so many times its diagonal entry of M diag(w) M^T hardly depends on the
+# others: its equation is solved alone.
 SHRINK_ABOVE = 1e3
-# secrets up to which a matrix of their number squared is affordable though the reports are fewer
-MAX_SECRETS_SQUARED = 5000
+# Relative increases of the diagonal that are tried until a Cholesky factor exists.
 RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
+# Entries of the rows of a support, 128 MB, beyond which it is not solved for.
 MAX_SUPPORT_ENTRIES = 2**24
-# a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a
-# double
+# A fitted probability below this counts as 0: the reciprocal of its square would overflow.
 MIN_FITTED = 1e-150
-# a quotient that has vanished counts as this, whose reciprocal fits
+# Smallest weight that is inverted; its reciprocal is a double.
 MIN_WEIGHT = 1e-300
 
 
 class NormalEquations(Model):
-    """A channel whose normal equations are formed; the largest entry of a column is about 1."""
+    """A channel whose normal equations can be formed, with a largest entry of 1 in each column."""
 
     def gram(self, w: Floats, rows: Ints | None) -> Floats:
-        """M diag(w) M^T on given rows (all for None); only the lower triangle need be right."""
+        """M diag(w) M^T on some rows (None for all); only the lower triangle need be right."""
         total = np.zeros((self.k, self.k), order="F")
         self.channel.add_gram(total, w)
         return total if rows is None else np.asfortranarray(total[np.ix_(rows, rows)])
 
     def diagonal(self, w: Floats) -> Floats:
-        """Upper bound on the diagonal of M diag(w) M^T, because entries are at most 1."""
+        """Upper bound on the diagonal of M diag(w) M^T: entries are at most 1, so M^2 <= M."""
         return self.adjoint(w)
 
     @override
@@ -50,43 +51,49 @@ class NormalEquations(Model):
         return cross_over(self, q, theta, s, tol)
 
     @override
-    def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
-        solve = self.factor(point.lam / point.nu, point.s / point.theta, curved, shrink)
-        return None if solve is None else lambda r, near, centring: solve(r)
+    def system(self, point: Iterate, quadratic: QuadraticTerm, shrink: bool) -> System | None:
+        solve = self.factor(point.lam / point.nu, point.s / point.theta, quadratic, shrink)
+        return None if solve is None else lambda r, start, centring: solve(r)
 
-    def factor(self, w: Floats, d: Floats, curved: QuadraticTerm, shrink: bool) -> Solver | None:
-        """Return a Cholesky solver of the system; None if it fails even with a ridge of 1e-7."""
+    def factor(
+        self, w: Floats, d: Floats, quadratic: QuadraticTerm, shrink: bool
+    ) -> LinearSolve | None:
+        """A solver of (M diag(w) M^T + H + diag(d)) x = r; None if no ridge makes it definite.
+
+        Near a solution most d = s / theta are huge. With `shrink` these secrets are solved for one
+        by one, and one Cholesky factor of the others is computed.
+        """
         own = (
             self.diagonal(w)
-            if curved.hessian is None
-            else self.diagonal(w) + curved.hessian.diagonal()
+            if quadratic.hessian is None
+            else self.diagonal(w) + quadratic.hessian.diagonal()
         )
         kept = np.flatnonzero(d < SHRINK_ABOVE * own) if shrink else None
         if kept is None or not 0 < len(kept) < 0.9 * self.k:
-            return cholesky(lambda: self._normal(w, d, curved, None))
-        inner = cholesky(lambda: self._normal(w, d[kept], curved, kept))
+            return cholesky(lambda: self._normal(w, d, quadratic, None))
+        inner = cholesky(lambda: self._normal(w, d[kept], quadratic, kept))
         if inner is None:
             return None
         alone = d + own
 
         def solve(r: Floats) -> Floats:
-            # the large secrets see what the small ones did to the fit; the small ones' own coupling
-            # is below 1e-3
+            # One step of block Gauss-Seidel: first the secrets that are alone, then the others,
+            # given what these changed in the fit. The coupling that is left out is below 1e-3.
             x = r / alone
             x[kept] = 0
-            felt = self.adjoint(w * self.forward(x))
-            if curved.hessian is not None:
-                felt = felt + curved.hessian @ x
-            x[kept] = inner(r[kept] - felt[kept])
+            coupling = self.adjoint(w * self.forward(x))
+            if quadratic.hessian is not None:
+                coupling = coupling + quadratic.hessian @ x
+            x[kept] = inner(r[kept] - coupling[kept])
             return x
 
         return solve
 
-    def _normal(self, w: Floats, d: Floats, curved: QuadraticTerm, rows: Ints | None) -> Floats:
+    def _normal(self, w: Floats, d: Floats, quadratic: QuadraticTerm, rows: Ints | None) -> Floats:
         normal = self.gram(w, rows)
-        if curved.hessian is not None:
+        if quadratic.hessian is not None:
             normal = normal + (
-                curved.hessian if rows is None else curved.hessian[np.ix_(rows, rows)]
+                quadratic.hessian if rows is None else quadratic.hessian[np.ix_(rows, rows)]
             )
         normal.flat[:: len(normal) + 1] += d
         return normal
@@ -94,11 +101,11 @@ class NormalEquations(Model):
 
 @dataclass(frozen=True, eq=False)
 class DenseModel(NormalEquations):
-    """A matrix, shape (k, s)."""
+    """A dense matrix, shape (k, s)."""
 
     matrix: Floats
     by_reports: bool = True
-    """Solve in the space of the reports if they are few: quick, but it cancels where d is tiny."""
+    """True to solve in the reports if they are few: fast, but it cancels where d is tiny."""
 
     @property
     def k(self) -> int:  # type: ignore[override]
@@ -107,16 +114,16 @@ class DenseModel(NormalEquations):
 
     @cached_property
     def channel(self) -> DenseChannel:  # type: ignore[override]
-        """Its columns."""
+        """The matrix as a channel."""
         return DenseChannel(self.matrix)
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return np.asarray(theta @ self.matrix)
+        return theta @ self.matrix
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return np.asarray(self.matrix @ w)
+        return self.matrix @ w
 
     @override
     def gram(self, w: Floats, rows: Ints | None) -> Floats:
@@ -124,12 +131,16 @@ class DenseModel(NormalEquations):
 
     @override
     def accurate(self) -> DenseModel:
-        return DenseModel(self.matrix, by_reports=self.k > MAX_SECRETS_SQUARED)
+        return DenseModel(self.matrix, by_reports=self.k > max_factorised_order())
 
     @override
-    def factor(self, w: Floats, d: Floats, curved: QuadraticTerm, shrink: bool) -> Solver | None:
-        if curved.present or not self.by_reports or self.matrix.shape[1] > 0.7 * self.k:
-            return super().factor(w, d, curved, shrink)
+    def factor(
+        self, w: Floats, d: Floats, quadratic: QuadraticTerm, shrink: bool
+    ) -> LinearSolve | None:
+        if quadratic.is_present or not self.by_reports or self.matrix.shape[1] > 0.7 * self.k:
+            return super().factor(w, d, quadratic, shrink)
+        # By the Woodbury identity, with D = diag(d) and W = diag(w),
+        # (D + M W M^T)^-1 r = D^-1 (r - M (W^-1 + M^T D^-1 M)^-1 M^T D^-1 r).
         by_reports = cholesky(lambda: self._normal_of_reports(w, d))
         if by_reports is None:
             return None
@@ -139,14 +150,15 @@ class DenseModel(NormalEquations):
 
         def solve(r: Floats) -> Floats:
             x = once(r)
-            # where d is tiny the subtraction cancels: one refinement brings the digits back
+            # Where d is tiny the subtraction cancels; one step of iterative refinement brings the
+            # digits back.
             return x + once(r - self.adjoint(w * self.forward(x)) - d * x)
 
         return solve
 
     def _normal_of_reports(self, w: Floats, d: Floats) -> Floats:
-        half = self.matrix / np.sqrt(d)[:, None]
-        normal = np.asarray(dsyrk(1.0, half.T, lower=1))
+        root = self.matrix / np.sqrt(d)[:, None]
+        normal = dsyrk(1.0, root.T, lower=1)
         normal.flat[:: len(normal) + 1] += 1 / np.maximum(w, MIN_WEIGHT)
         return normal
 
@@ -154,21 +166,22 @@ class DenseModel(NormalEquations):
 def cross_over(
     model: Model, q: Floats, theta: Floats, s: Floats, tol: float
 ) -> tuple[float, Floats]:
-    """Guess the support from theta > s and solve g = 1 on it by Newton's method, zeros elsewhere.
+    """Guess the support from theta > s and solve g = 1 on it by Newton's method; zeros elsewhere.
 
-    Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere.
+    Secrets that would become negative leave the support, and the secret with the largest g > 1
+    enters it. Returns max g - 1 and the distribution; (inf, theta) if that does not work.
     """
-    nothing = (np.inf, theta)
+    failure = (np.inf, theta)
     on = theta > s
     point = np.where(on, theta, 0.0)
     for _ in range(6):
         size = int(on.sum())
         if not 0 < size <= len(q) or size * len(q) > MAX_SUPPORT_ENTRIES:
-            return nothing
-        found = _newton(DenseChannel(model.rows(np.flatnonzero(on))), q, point[on] / point.sum())
-        if found is None:
-            return nothing
-        x, negative = found
+            return failure
+        reached = _newton(DenseChannel(model.rows(np.flatnonzero(on))), q, point[on] / point.sum())
+        if reached is None:
+            return failure
+        x, negative = reached
         point = np.zeros(model.k)
         point[on] = x
         if not negative:
@@ -183,7 +196,10 @@ def cross_over(
 
 
 def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] | None:
-    """Solve M (q / x M) = 1 for x; stops, saying so, where a coordinate would turn negative."""
+    """Solve M (q / x M) = 1 for x; return x and whether it stopped at a negative coordinate.
+
+    The Jacobian of M (q / x M) is -M diag(q / (x M)^2) M^T, so a step solves one definite system.
+    """
     solve, worst_before = None, np.inf
     for _ in range(8):
         nu = support.forward(x)
@@ -193,7 +209,7 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
         worst = float(np.abs(residual).max())
         if worst < 1e-13:
             break
-        # a factor serves as long as it gains two digits a step
+        # A factor is used again as long as it gains two digits a step.
         if solve is None or worst > 1e-2 * worst_before:
             solve = cholesky(lambda: lower_gram(support.columns, q / nu**2))  # noqa: B023 (called at once)
             if solve is None:
@@ -202,20 +218,21 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
         change = solve(residual)
         too_far = -float((change / x).min())
         if too_far > 1:
-            # what the whole step would take below 0 goes at once; who goes wrongly is taken back as
-            # g there exceeds 1
+            # All secrets that the whole step would make negative leave at once. One that leaves
+            # wrongly comes back, as its g exceeds 1.
             return np.where(x + change > 0, np.maximum(x + change / too_far, 0), 0.0), True
         x = np.maximum(x + change, 0)
     return x, False
 
 
-def cholesky(build: Callable[[], Floats]) -> Solver | None:
-    """Return a solver from the lower triangle of a definite matrix, with a ridge if needed."""
+def cholesky(build: Callable[[], Floats]) -> LinearSolve | None:
+    """A solver from the lower triangle of a matrix, with the smallest ridge that it needs."""
     for ridge in RIDGES:
-        # anew for each ridge, because the factor takes its place; nearly always once
+        # The factor overwrites the matrix, so it is built anew for each ridge; one is nearly always
+        # enough.
         normal = build()
         normal.flat[:: len(normal) + 1] *= 1 + ridge
         factor, failed = dpotrf(normal, lower=1, clean=0, overwrite_a=1)
         if not failed:
-            return lambda r: np.asarray(dpotrs(factor, r, lower=1)[0])
+            return lambda r: dpotrs(factor, r, lower=1)[0]
     return None

@@ -1,4 +1,4 @@
-"""Cross over from an interior point to exact zeros on grids where no system can be formed."""
+"""Exact zeros from an interior point near the solution, on grids too large for a matrix."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers._plane_preconditioner import Preconditioner
 
-MAX_GRADIENTS = 400
-ROUNDS = 12
-NEWTON_STEPS = 6
-# D / h for the preconditioner: a secret of the support is free, the others are held
-FREE, HELD = 1e-4, 1e12
+MAX_CG_ITERATIONS = 400
+MAX_ROUNDS = 12
+MAX_NEWTON_STEPS = 6
+# D / h of the preconditioner for a secret of the support, which may move, and for the others.
+FREE, FIXED = 1e-4, 1e12
 
 
 def cross_over(
@@ -26,33 +26,34 @@ def cross_over(
     preconditioner: Preconditioner,
     tol: float,
 ) -> tuple[float, Floats]:
-    """Solve g = 1 by Newton's method on the secrets with theta > s: a point with exact zeros.
+    """A certified point with exact zeros: Newton's method for g = 1 on the secrets with theta > s.
 
-    Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere, as in
-    `_normal_equations`. There a support of hundreds is solved to the last digit, and one secret at
-    a time is put right. Here it has thousands, and conjugate gradients find as many digits as `tol`
-    asks for; so secrets that would become negative are dropped together, the worst where g exceeds
-    1 are added together, and only what is certified counts.
+    Returns max g - 1 and the distribution; (inf, theta) if that fails, as in `_normal_equations`.
+    There a support of hundreds is solved to the last digit, and one secret enters at a time. Here
+    it has thousands, and conjugate gradients give as many digits as `tol` needs. So secrets that
+    would become negative leave together, those with the largest g > 1 enter together, and only a
+    certified point counts.
     """
-    nothing = (np.inf, theta)
+    failure = (np.inf, theta)
     on, before = theta > s, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if not on.any():
-            return nothing
+            return failure
         solved, dropped = _solve_on(channel, q, np.where(on, theta, 0.0), on, preconditioner, tol)
         if solved is None:
-            return nothing
+            return failure
         theta = solved / solved.sum()
         del solved
         p = channel.forward(theta)
         if not p.min() > 0:
-            return nothing
+            return failure
         g = channel.adjoint(q / p)
         excess = float(g.max() - 1)
         if excess <= tol:
             return excess, theta
+        # The excess grows if the support was guessed wrongly.
         if not excess <= 10 * before:
-            return nothing  # the support was no good guess
+            return failure
         on, before = theta > 0, min(before, excess)
         if not dropped:
             violating = np.where(on, 0, g - 1)
@@ -60,8 +61,9 @@ def cross_over(
             theta = np.where(added, theta[on].min(), theta)
             on |= added
             del violating, added
-        del p, g  # at a million secrets they are memory, as what is deleted elsewhere
-    return nothing
+        # At a million secrets vectors are memory, here and at every other `del`.
+        del p, g
+    return failure
 
 
 def _solve_on(
@@ -72,8 +74,11 @@ def _solve_on(
     preconditioner: Preconditioner,
     tol: float,
 ) -> tuple[Floats | None, bool]:
-    """Newton's method on a support; stops early, with True, if an entry would become negative."""
-    for _ in range(NEWTON_STEPS):
+    """Newton's method for g = 1 on a support; (theta, True) if a secret would become negative.
+
+    As in `_normal_equations`, but a step solves its system by conjugate gradients.
+    """
+    for _ in range(MAX_NEWTON_STEPS):
         nu = channel.forward(theta)
         if not nu.min() > 0:
             return None, False
@@ -84,15 +89,15 @@ def _solve_on(
             break
         h = channel.adjoint_of_squares(weights)
         h = np.maximum(h, 1e-12 * h.max())
-        if not preconditioner.factor(np.where(on, FREE, HELD) * h, h):
+        if not preconditioner.factor(np.where(on, FREE, FIXED) * h, h):
             return None, False
         del h
         change = conjugate_gradients(
             lambda p: np.where(on, channel.adjoint(weights * channel.convolve(p)), 0.0),  # noqa: B023 (used at once)
             error,
             None,
-            lambda rest: np.where(on, preconditioner.solve(rest), 0.0),
-            lambda rest: float(np.abs(rest).max()) <= max(0.01 * size, 0.03 * tol),  # noqa: B023
+            lambda residual: np.where(on, preconditioner.solve(residual), 0.0),
+            lambda residual: float(np.abs(residual).max()) <= max(0.01 * size, 0.03 * tol),  # noqa: B023
         )
         theta = theta + change
         del change
@@ -112,13 +117,16 @@ def conjugate_gradients(
     precondition: Callable[[Floats], Floats],
     enough: Callable[[Floats], bool],
 ) -> Floats:
-    """Solve H x = rhs from `start`, which is overwritten, to the residual `enough` or rounding."""
+    """Solve H x = rhs by preconditioned conjugate gradients; `start` is overwritten.
+
+    Ends when `enough(residual)` holds, or when rounding spoils the curvature.
+    """
     x = np.zeros_like(rhs) if start is None else start
-    rest = rhs.copy() if start is None else rhs - times(x)
-    z = precondition(rest)
-    p, size = z.copy(), float((rest * z).sum())
-    for _ in range(MAX_GRADIENTS):
-        if enough(rest):
+    residual = rhs.copy() if start is None else rhs - times(x)
+    z = precondition(residual)
+    p, size = z.copy(), float((residual * z).sum())
+    for _ in range(MAX_CG_ITERATIONS):
+        if enough(residual):
             break
         image = times(p)
         curvature = float((p * image).sum())
@@ -126,10 +134,10 @@ def conjugate_gradients(
             break
         x += size / curvature * p
         image *= size / curvature
-        rest -= image
-        z = precondition(rest)
-        before, size = size, float((rest * z).sum())
+        residual -= image
+        z = precondition(residual)
+        before, size = size, float((residual * z).sum())
         p *= size / before
         p += z
-        del z  # at a million secrets it is memory while H is applied
+        del z
     return x

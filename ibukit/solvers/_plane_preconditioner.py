@@ -1,19 +1,20 @@
-"""An approximate inverse of D + M diag(w) M^T: a differential operator on overlapping strips.
+"""An approximate inverse of D + M diag(w) M^T for a planar channel, by a differential operator.
 
 With h the diagonal of M diag(w) M^T, the second term is about h^1/2 C h^1/2, where C holds the
-correlations of the kernel's columns. For exponential kernels, whose spectrum falls as (e^2 +
-|omega|^2)^(-3/2), C is near the inverse of the differential operator P = c (e^2 - Laplace)^3, a
-sparse matrix. What has such correlations is smooth: where e is small, it is known from every second
-cell, or every third, and so on, by cubic interpolation A, but for a share delta of its variance. So
-C = A P^-1 A^T + delta with a P on few nodes, and with F = h / (D + delta h)
+correlations of the kernel's columns. The spectrum of an exponential kernel falls as
+(e^2 + |omega|^2)^(-3/2), so C is close to the inverse of the differential operator
+P = c (e^2 - Laplace)^3, a sparse matrix. Vectors with such correlations are smooth. If e is small,
+values at every second, third, ... cell determine the others by cubic interpolation A, but for a
+share delta of their variance. So C = A P^-1 A^T + delta with a P on few nodes, and by the Woodbury
+identity, with F = h / (D + delta h),
 
     (D + h^1/2 C h^1/2)^-1 = h^-1/2 (F - F A Q A^T F) h^-1/2,    Q = (P + A^T F A)^-1,
 
-which takes one banded Cholesky factor. The grid is cut into strips that overlap; each is solved by
-itself, and windows whose squares sum to 1 put the solutions together (a symmetric additive Schwarz
-method). As A Q A^T is less than 1 / F on each strip, the whole is positive definite. Width of the
-strips and distance of the nodes go by 1 / e: the memory is that of a few numbers a cell whatever
-the kernel's reach, and the iterations are as few.
+which takes one banded Cholesky factor. The grid is cut into strips that overlap. Each is solved
+alone, and windows whose squares sum to 1 put the solutions together (a symmetric additive Schwarz
+method). As A Q A^T is less than 1 / F on each strip, the whole is positive definite. The width of
+the strips and the distance of the nodes are proportional to 1 / e. So the memory is a few numbers a
+cell, and the iterations are few, for every reach of the kernel.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels.plane import PlaneChannel
 
 Singles = NDArray[np.float32]
-# of a symmetric matrix: how far below the main one, and from the first column on
+# Diagonals of a symmetric matrix: the distance below the main one, and entries from column 0 on.
 Diagonals = list[tuple[int, Singles]]
+# Nats from cell to cell beyond which a kernel counts as a point.
 MAX_DECAY = 6.0
-# distance of the nodes in units of 1 / e, at most (but every cell is a node where they decay
-# faster)
-NODES = 0.45
-# half of an overlap, and a strip without its overlaps, in units of 1 / e
+# Largest distance of nodes in units of 1 / e. Where the kernel decays faster, every cell is a node.
+MAX_NODE_DISTANCE = 0.45
+# Half of an overlap, and a strip without its overlaps, in units of 1 / e.
 HALF_OVERLAP, CORE = 2.4, 8.0
-# share of the variance that is told apart in single precision, at least
-MIN_TOLD = 1e-4
+# Smallest delta, the share of variance beyond the nodes: single precision cannot resolve less.
+MIN_DELTA = 1e-4
 STRIP_RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Cubic interpolation to n cells from nodes `step` cells apart, or the identity."""
+    """Cubic interpolation at n cells from nodes `step` cells apart; with step 1, the cells."""
 
     n: int
     step: int
@@ -59,7 +60,9 @@ class Nodes:
         if self.step == 1:
             return sp.csr_matrix(sp.eye(self.n, dtype=np.float32))
         cells = np.arange(self.n)
-        left, t = cells // self.step, cells % self.step / self.step  # node 1 is at cell 0
+        # Lagrange polynomials through the nodes -1, 0, 1, 2, at t between 0 and 1. Node 1 is at
+        # cell 0.
+        left, t = cells // self.step, cells % self.step / self.step
         weights = (
             -t * (t - 1) * (t - 2) / 6,
             (t + 1) * (t - 1) * (t - 2) / 2,
@@ -69,11 +72,11 @@ class Nodes:
         columns = left[:, None] + np.arange(4)
         shape = (self.n, int(left[-1]) + 4)
         rows = np.repeat(cells, 4)
-        made = sp.csr_matrix(
+        matrix = sp.csr_matrix(
             (np.column_stack(weights).ravel(), (rows, columns.ravel())), shape=shape
         )
-        made.eliminate_zeros()
-        return made.astype(np.float32)
+        matrix.eliminate_zeros()
+        return matrix.astype(np.float32)
 
     @cached_property
     def transposed(self) -> Any:
@@ -82,7 +85,7 @@ class Nodes:
 
     @cached_property
     def products(self) -> tuple[tuple[int, Any], ...]:
-        """For each distance of two nodes the products of what a cell has of both, (nodes, n)."""
+        """For each distance of two nodes the products of their weights at each cell, (nodes, n)."""
         reach = 0 if self.step == 1 else 3
         size = self.matrix.shape[1]
         return tuple(
@@ -98,7 +101,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Strip:
-    """Rows start..stop of the grid with their window, nodes and the lower diagonals of P."""
+    """Rows start..stop of the grid, their window, the nodes across, and lower diagonals of P."""
 
     start: int
     stop: int
@@ -108,35 +111,38 @@ class Strip:
 
 
 class Preconditioner:
-    """For one channel; `factor` for each new diagonal, then `solve`."""
+    """The preconditioner of a channel: call `factor` for each new diagonal, then `solve`."""
 
     def __init__(self, channel: PlaneChannel):
-        # strips run along the longer axis, and nodes are numbered across them
-        self._turned = channel.shape[0] > channel.shape[1]
-        kernel = channel.kernels[0].T if self._turned else channel.kernels[0]
-        self._shape = channel.shape[::-1] if self._turned else channel.shape
-        # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
+        # Strips run along the longer axis. Nodes are numbered across them, which keeps the band of
+        # the matrices narrow.
+        self._is_transposed = channel.shape[0] > channel.shape[1]
+        kernel = channel.kernels[0].T if self._is_transposed else channel.kernels[0]
+        self._shape = channel.shape[::-1] if self._is_transposed else channel.shape
+        # The spectrum of an exponential kernel on a line falls as (e^2 + omega^2)^-1.
         self._order = 2 if 1 in kernel.shape else 3
         decay = [_decay(kernel[:, 0]), _decay(kernel[0])]
         self._steps = [
-            max(1, math.floor(NODES / _root(d))) if n > 1 else 1
+            max(1, math.floor(MAX_NODE_DISTANCE / _e_of_decay(d))) if n > 1 else 1
             for d, n in zip(decay, self._shape, strict=True)
         ]
-        self._fine = _root(decay[0])
-        # Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the
+        self._e_across = _e_of_decay(decay[0])
+        # Along a line the kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the
         # second difference, up to a factor. That e is used for the axis along which the kernel
-        # falls more slowly; the other is less stiff.
-        roots = [_root(step * d) for step, d in zip(self._steps, decay, strict=True)]
+        # falls more slowly; along the other the differences have a smaller coefficient.
+        roots = [_e_of_decay(step * d) for step, d in zip(self._steps, decay, strict=True)]
         self._e2 = min(roots) ** 2
         self._stiffness = (self._e2 / roots[0] ** 2, self._e2 / roots[1] ** 2)
+        # The share of the kernel's spectrum beyond the highest frequency of the nodes, pi / step.
         beyond = (
             sum(
-                (_root(d) * step / math.pi) ** 2 for step, d in zip(self._steps, decay, strict=True)
+                (_e_of_decay(d) * step / math.pi) ** 2
+                for step, d in zip(self._steps, decay, strict=True)
             )
             / 2
         )
-        self._share = (
-            max(MIN_TOLD, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else MIN_TOLD
+        self._delta = (
+            max(MIN_DELTA, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else MIN_DELTA
         )
         self._along = Nodes(self._shape[1], self._steps[1])
         sizes = [
@@ -148,11 +154,12 @@ class Preconditioner:
         self._strips = self._cut()
 
     def _cut(self) -> list[Strip]:
+        """Strips with windows that rise as sin and fall as cos in the overlaps."""
         size = self._shape[0]
-        half = math.ceil(HALF_OVERLAP / self._fine)
+        half = math.ceil(HALF_OVERLAP / self._e_across)
         n_strips = max(1, round(size / (CORE / HALF_OVERLAP * half)))
         edges = np.linspace(0, size, n_strips + 1).round().astype(int)
-        made: dict[int, tuple[Nodes, Diagonals]] = {}
+        operators_by_width: dict[int, tuple[Nodes, Diagonals]] = {}
         strips = []
         for i in range(n_strips):
             start, stop = max(0, edges[i] - half), min(size, edges[i + 1] + half)
@@ -165,14 +172,16 @@ class Preconditioner:
                 window *= np.sin(rise)
             if i < n_strips - 1:
                 window *= np.cos(fall)
-            if stop - start not in made:
+            if stop - start not in operators_by_width:
                 nodes = Nodes(int(stop - start), self._steps[0])
-                made[stop - start] = nodes, self._operator(nodes.matrix.shape[1])
-            strips.append(Strip(int(start), int(stop), window[:, None], *made[stop - start]))
+                operators_by_width[stop - start] = nodes, self._operator(nodes.matrix.shape[1])
+            strips.append(
+                Strip(int(start), int(stop), window[:, None], *operators_by_width[stop - start])
+            )
         return strips
 
     def _operator(self, width: int) -> Diagonals:
-        """P on a strip, with free ends."""
+        """Lower diagonals of P on a strip, with free ends."""
         length = self._along.matrix.shape[1]
         across, along = self._stiffness
         laplace = sp.kron(sp.eye(length), across * _second_differences(width))
@@ -189,13 +198,13 @@ class Preconditioner:
         ]
 
     def factor(self, diagonal: Floats, normal_diagonal: Floats) -> bool:
-        """Take D and h; False if no Cholesky factor exists even with a ridge."""
+        """Factorise Q^-1 = P + A^T F A for new D and h; False if no ridge makes it definite."""
         self._root = 1 / np.sqrt(normal_diagonal)
-        self._free = (1 / (diagonal / normal_diagonal + self._share)).astype(np.float32)
-        free = self._turn(self._free)
+        self._f = (1 / (diagonal / normal_diagonal + self._delta)).astype(np.float32)
+        f = self._as_strips(self._f)
         self._factors: list[Singles] = []
         for strip in self._strips:
-            added = list(self._freedom(strip, free[strip.start : strip.stop]))
+            added = list(self._node_diagonals(strip, f[strip.start : strip.stop]))
             size = len(strip.operator[0][1]) + strip.operator[0][0]
             reach = max(offset for offset, _ in strip.operator + added)
             for ridge in STRIP_RIDGES:
@@ -211,11 +220,14 @@ class Preconditioner:
             self._factors.append(lower)
         return True
 
-    def _freedom(self, strip: Strip, free: Singles) -> Iterator[tuple[int, Singles]]:
-        """A^T F A on a strip, by its diagonals at and below the main one."""
+    def _node_diagonals(self, strip: Strip, f: Singles) -> Iterator[tuple[int, Singles]]:
+        """Diagonals of A^T F A on a strip, at and below the main one.
+
+        A is a product of interpolations along both axes, so each diagonal is a product of two.
+        """
         width = strip.nodes.matrix.shape[1]
         for across, left in strip.nodes.products:
-            part = np.ascontiguousarray((left @ free).T)
+            part = np.ascontiguousarray((left @ f).T)
             for along, right in self._along.products:
                 if along * width + across >= 0:
                     offset, values = along * width + across, (right @ part).ravel()
@@ -223,31 +235,35 @@ class Preconditioner:
 
     def solve(self, rhs: Floats) -> Floats:
         """The approximate inverse times a vector; symmetric and positive definite."""
-        pulled = rhs * self._root * self._free
-        # so that nothing leaves the range of single precision
-        unit = float(np.abs(pulled).max(initial=0.0)) or 1.0
-        forces = self._turn((pulled / unit).astype(np.float32))
+        # h^-1/2 (F - F A Q A^T F) h^-1/2 rhs, from right to left.
+        scaled = rhs * self._root * self._f
+        # In these units nothing leaves the range of single precision.
+        unit = float(np.abs(scaled).max(initial=0.0)) or 1.0
+        strips_of_rhs = self._as_strips((scaled / unit).astype(np.float32))
         x = np.zeros(self._shape, dtype=np.float32)
         for strip, lower in zip(self._strips, self._factors, strict=True):
             local = strip.nodes.transposed @ (
-                strip.window * forces[strip.start : strip.stop]
+                strip.window * strips_of_rhs[strip.start : strip.stop]
             ).astype(np.float32)
             u = spbtrs(lower, (self._along.transposed @ local.T).ravel(), lower=1, overwrite_b=1)[0]
             spread = strip.nodes.matrix @ (self._along.matrix @ u.reshape(-1, local.shape[0])).T
             x[strip.start : strip.stop] += strip.window * spread
-        flat = (x.T if self._turned else x).ravel()
-        return np.asarray((pulled - self._free * (unit * flat.astype(np.float64))) * self._root)
+        flat = (x.T if self._is_transposed else x).ravel()
+        return (scaled - self._f * (unit * flat.astype(np.float64))) * self._root
 
-    def _turn(self, flat: NDArray[Any]) -> NDArray[Any]:
-        return flat.reshape(self._shape[::-1]).T if self._turned else flat.reshape(self._shape)
+    def _as_strips(self, flat: NDArray[Any]) -> NDArray[Any]:
+        return (
+            flat.reshape(self._shape[::-1]).T if self._is_transposed else flat.reshape(self._shape)
+        )
 
 
-def _root(decay: float) -> float:
+def _e_of_decay(decay: float) -> float:
+    """The e of a kernel that falls by `decay` nats from cell to cell: 2 sinh(decay / 2)."""
     return 2 * math.sinh(min(decay, MAX_DECAY) / 2)
 
 
 def _decay(kernel: Floats) -> float:
-    """Nats by which a kernel falls from cell to cell, away from its peak, which may be rounded."""
+    """Nats by which a kernel falls from cell to cell, off its peak, which may be rounded."""
     first = 1 if len(kernel) > 2 and kernel[2] > 0 else 0
     if len(kernel) < first + 2 or not kernel[first + 1] > 0:
         return MAX_DECAY
@@ -257,16 +273,17 @@ def _decay(kernel: Floats) -> float:
 def _mean_inverse_power(
     e2: float, stiffness: tuple[float, float], order: int, shape: tuple[int, int]
 ) -> float:
-    """Mean eigenvalue of (e^2 - Laplace)^-order, that is, its diagonal."""
-    waves = [
+    """Mean eigenvalue of (e^2 - Laplace)^-order, which is its mean diagonal entry."""
+    # Second differences with free ends have the eigenvalues 2 - 2 cos(pi j / n).
+    eigenvalues = [
         factor * (2 - 2 * np.cos(np.pi * np.arange(n) / n))
         for factor, n in zip(stiffness, shape, strict=True)
     ]
-    return float(((e2 + waves[0][:, None] + waves[1]) ** -order).mean())
+    return float(((e2 + eigenvalues[0][:, None] + eigenvalues[1]) ** -order).mean())
 
 
 def _second_differences(n: int) -> Any:
-    """Minus the second difference, with free ends."""
+    """The matrix of minus the second difference, with free ends."""
     if n == 1:
         return sp.csr_matrix((1, 1))
     return sp.diags(

@@ -1,16 +1,21 @@
-"""Two loops over a million secrets, each element touched once a round."""
+"""Loops of water filling over a million secrets, each touched once a round."""
 
 import numpy as np
 from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
 
-BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
+# Terms that are added up before they are added to the total: the rounding error of a sum grows with
+# the length of its blocks and with their number, not with their product.
+BLOCK = 1024
 
 
 @njit(cache=True)
 def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> float:
-    """Solve sum of q_z over {q_z > beta off} = beta (contrast + off times their number)."""
+    """The beta with q(S) = beta (contrast + |S| off) for S = {q_z > beta off}; q sums to `total`.
+
+    Beta rises from round to round, so a secret that is left out never comes back.
+    """
     left, size, first = np.empty(q.size), q.size, True
     while True:
         beta = total / (contrast + size * off)
@@ -39,9 +44,10 @@ def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> 
 def fill(
     theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float
 ) -> None:
-    """Return theta_z = max(q_z / beta - off, 0) / contrast at the reports seen, scaled to sum 1."""
+    """theta_z = max(q_z / beta - off, 0) / contrast at the reports seen, scaled to sum 1."""
     total, done = 0.0, 0
-    a, b = 1 / (beta * contrast), off / contrast  # products are quicker than quotients
+    # Products are faster than quotients.
+    a, b = 1 / (beta * contrast), off / contrast
     while done < q.size:
         part = 0.0
         end = min(done + BLOCK, q.size)
@@ -51,13 +57,15 @@ def fill(
             part += value
         total += part
         done = end
-    # no report is more frequent than the level to a double: all that are left are equally frequent
+    # To a double no frequency exceeds the level: the most frequent reports are equally frequent and
+    # share the mass.
     if total == 0:
-        most = q[0]
-        for i in range(q.size):  # q.max() takes long to compile
-            most = max(most, q[i])
+        # q.max() takes long to compile.
+        largest = q[0]
         for i in range(q.size):
-            if q[i] == most:
+            largest = max(largest, q[i])
+        for i in range(q.size):
+            if q[i] == largest:
                 theta[reports[i]] = 1.0
                 total += 1.0
     scale = 1 / total

@@ -1,10 +1,15 @@
-"""The maximum-likelihood mixture of reports that are rows of bits, alone or pooled.
+"""The maximum-likelihood mixture of many reports, such as rows of bits, alone or pooled.
 
-A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood
-is close to a parabola: each row's probability changes at most by e^epsilon. So the rows are read
-once a step for their exact gradient; their Hessian comes from some of the rows and is kept; and the
-maximiser of parabola + exact likelihood of the other mechanisms is found by the interior point. The
-certificate is the exact gradient's.
+A million rows of a hundred bits are too many for a Newton matrix at each step. But the probability
+of each row varies with theta by at most the factor e^epsilon, so their log-likelihood l is close to
+a parabola. With B = M diag(q / p^2) M^T, its negative Hessian, from a part of the rows, a step
+maximises over the simplex
+
+    l(theta) + g . (y - theta) - 1/2 (y - theta) B (y - theta) + likelihood of the others at y,
+
+where the gradient g is exact: one pass over all rows. B is kept, and corrected by the gradients
+that follow (BFGS). The maximiser is found by non-negative least squares or by the interior point.
+The certificate is that of the exact gradient.
 """
 
 from __future__ import annotations
@@ -16,7 +21,6 @@ from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import nnls
 
@@ -28,41 +32,40 @@ from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
 from ibukit.solvers.dense.product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
-from ibukit.solvers.interior_point import path
+from ibukit.solvers.interior_point import central_path
 from ibukit.solvers.interior_point_model import QuadraticTerm
 from ibukit.solvers.pooled import PooledModel
 
-Bits = NDArray[np.uint8]
-
 MAX_PASSES = 100
-# rows for the Hessian: so many for each secret, and at least this share of all
-ROWS_A_SECRET = 50
-SHARE_OF_ROWS = 0.1
-# numbers of a chunk of reports written out
-CHUNK = 2**15
-# and of rows of bits, a small one of which takes longer to call for than to work on: that many
-# times the bytes of the rows, so that they are not more than those, and no more than this
-CHUNK_A_BYTE = 1 / 8
-MAX_CHUNK = 2**20
-# a row's mean number of ones is counted in so many rows
+# Rows from which a Hessian is computed: so many for each secret, and at least this share of all.
+MIN_ROWS_PER_SECRET = 50
+MIN_SHARE_OF_ROWS = 0.1
+# Entries of a chunk of reports that is written out, at least, so that it stays in the cache.
+MIN_CHUNK_ENTRIES = 2**15
+# Rows of bits come in larger chunks, so that the overhead of calls stays small: up to one entry for
+# each eight bytes of all rows, and no more than MAX_CHUNK_ENTRIES.
+CHUNK_ENTRIES_PER_BYTE = 1 / 8
+MAX_CHUNK_ENTRIES = 2**20
+# Rows in which the mean number of set bits is counted.
 ROWS_FOR_MEAN = 1000
-# visiting one pair of set bits takes as long as so many multiplications of single precision
-LOOK_UP = 32
-# every so many-th row makes a first maximum, and max g - 1 that is enough: the rows left out change
-# more than that
-FIRST_SHARE = 10
-ROUGH_EXCESS = 1e-4
-# with fewer secrets a pass costs less than that first maximum saves
-MIN_SECRETS_FOR_FIRST = 500
-# so many secrets at most: an active set of least squares is quicker than an interior point
-MAX_SECRETS_BY_LEAST_SQUARES = 200
+# Visiting a pair of set bits takes as long as so many multiplications in single precision.
+COST_OF_PAIR = 32
+# A warm start uses every 10th row and stops at max g - 1 = 1e-4, below the sampling error of the
+# rows that are left out.
+WARM_START_STRIDE = 10
+WARM_START_EXCESS = 1e-4
+# With fewer secrets a pass costs less than a warm start saves.
+MIN_K_FOR_WARM_START = 500
+# Secrets up to which non-negative least squares are faster than the interior point.
+MAX_K_LEAST_SQUARES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Many reports of a channel whose likelihood is nearly a parabola: entries differ moderately.
+    """Many reports of a channel, whose likelihood is close to a parabola.
 
-    Report z has the share counts_z / total of all reports.
+    That holds if the entries of a report differ by a moderate factor. Report z has the share
+    counts_z / total of all reports.
     """
 
     channel: Channel
@@ -73,168 +76,176 @@ class Reports:
         """These reports' share of g."""
         return self.channel.score(theta, self.counts).g / self.total
 
-    def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T at theta from every `thinned`-th report."""
-        some, few = (
-            self.channel.take(slice(None, None, thinned)),
-            np.asarray(self.counts[::thinned], dtype=np.float64),
-        )
-        # each report over its probability: the square of a small one is 0
-        found = some.scaled(1 / some.forward(theta)).gram(few)
-        return np.asarray(found * (self.counts.sum() / few.sum() / self.total))
+    def hessian(self, theta: Floats, stride: int) -> Floats:
+        """M diag(q / p^2) M^T at theta, estimated from every `stride`-th report."""
+        channel = self.channel.take(slice(None, None, stride))
+        counts = np.asarray(self.counts[::stride], dtype=np.float64)
+        # Entries are divided by p first: the square of a small p would underflow.
+        gram = channel.scaled(1 / channel.forward(theta)).gram(counts)
+        return gram * (self.counts.sum() / counts.sum() / self.total)
 
-    def work(self) -> float:
-        """Multiplications that a Hessian of all reports takes, about."""
+    def hessian_cost(self) -> float:
+        """Approximate number of multiplications for a Hessian of all reports."""
         return len(self.counts) * self.channel.k**2 / 2
 
-    def some(self, thinned: int) -> Self | None:
-        """Every `thinned`-th report, with the weight of all."""
-        few = self.counts[::thinned]
+    def subsample(self, stride: int) -> Self | None:
+        """Every `stride`-th report, with the weight of all; None if that is not possible."""
+        few = self.counts[::stride]
         total = float(self.total * few.sum() / self.counts.sum())
         return replace(
-            self, channel=self.channel.take(slice(None, None, thinned)), counts=few, total=total
+            self, channel=self.channel.take(slice(None, None, stride)), counts=few, total=total
         )
 
 
 @dataclass(frozen=True, eq=False)
 class DenseReports(Reports):
-    """Reports whose entries are quickly written out in single precision."""
+    """Reports whose entries are quickly written out in single precision, enough for a parabola."""
 
     channel: LookupChannel | RowMajorChannel
 
     @override
-    def hessian(self, theta: Floats, thinned: int) -> Floats:
-        some, counts = self.channel.take(slice(None, None, thinned)), self.counts[::thinned]
-        both = np.zeros((self.channel.k, self.channel.k))
-        step = max(CHUNK // self.channel.k, 2 * self.channel.k)
+    def hessian(self, theta: Floats, stride: int) -> Floats:
+        channel, counts = self.channel.take(slice(None, None, stride)), self.counts[::stride]
+        gram = np.zeros((self.channel.k, self.channel.k))
+        step = max(MIN_CHUNK_ENTRIES // self.channel.k, 2 * self.channel.k)
         for start in range(0, len(counts), step):
-            piece, n = some.take(slice(start, start + step)), counts[start : start + step]
+            chunk, n = channel.take(slice(start, start + step)), counts[start : start + step]
             with np.errstate(over="ignore"):
-                both += lower_product(piece.in_single(np.sqrt(n) / piece.forward(theta)))
-        if not np.isfinite(
-            both
-        ).all():  # entries of a report that are farther apart than single precision reaches
-            return super().hessian(theta, thinned)
-        both = np.tril(both) + np.tril(both, -1).T
-        return np.asarray(both * (self.counts.sum() / counts.sum() / self.total))
+                gram += lower_product(chunk.in_single(np.sqrt(n) / chunk.forward(theta)))
+        # The entries of a report may differ by more than the range of single precision.
+        if not np.isfinite(gram).all():
+            return super().hessian(theta, stride)
+        return _mirrored(gram) * (self.counts.sum() / counts.sum() / self.total)
 
 
 @dataclass(frozen=True, eq=False)
 class BitReports(Reports):
-    """The seen rows of one unary encoding."""
+    """Rows of bits of one unary encoding."""
 
     channel: BitChannel
 
     @override
     def gradient(self, theta: Floats) -> Floats:
-        def of(stretch: slice) -> Floats:
-            q = self.counts[stretch] / self.total
-            return evaluate(updates_of(self.channel.take(stretch), q), theta, len(q))[1]
+        # The compiled pass of an EM step evaluates g without keeping p.
+        def share_of(rows: slice) -> Floats:
+            q = self.counts[rows] / self.total
+            return evaluate(updates_of(self.channel.take(rows), q), theta, len(q))[1]
 
         g = np.zeros(self.channel.k)
-        stretches = slices_of(len(self.counts), self.channel.min_rows_per_slice)
-        for share in in_order(of, stretches, self.channel.is_worth_threads):
+        slices = slices_of(len(self.counts), self.channel.min_rows_per_slice)
+        for share in in_order(share_of, slices, self.channel.is_worth_threads):
             g += share
         return g
 
     @override
-    def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T at theta from every `thinned`-th row.
-
-        Not the channel's gram, which has all digits: that a parabola needs only a few is what makes
-        it worth a matrix.
-        """
-        rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
+    def hessian(self, theta: Floats, stride: int) -> Floats:
+        # A row over its probability is a_z bits_z + b_z with a_z = (one - zero) / u_z, b_z = zero /
+        # u_z and u_z the probability without the row's scale. Its products are a^2 bits_x bits_y +
+        # a b (bits_x + bits_y) + b^2, so the sum over the rows is a matrix of pairs, a vector and a
+        # number. The channel's own gram has all digits; this has those of single precision, which
+        # is what makes a matrix worthwhile.
+        rows, counts = self.channel.packed[::stride], self.counts[::stride]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
-        both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
-        chunk_size = max(CHUNK, min(MAX_CHUNK, int(CHUNK_A_BYTE * self.channel.packed.nbytes)))
+        pair_sums, bit_sums, weight = np.zeros((k, k)), np.zeros(k), 0.0
+        chunk_size = max(
+            MIN_CHUNK_ENTRIES,
+            min(MAX_CHUNK_ENTRIES, int(CHUNK_ENTRIES_PER_BYTE * self.channel.packed.nbytes)),
+        )
         step = max(chunk_size // k, 2 * k)
 
-        def weighed(start: int) -> tuple[BitChannel, Floats, Floats, float]:
-            # read-only as the rows themselves are, or the look-ups would be compiled twice
+        def weigh(start: int) -> tuple[BitChannel, Floats, Floats, float]:
+            # Read-only as the rows themselves, or the kernels would be compiled for both.
             chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
-            # a factor of a row cancels, and without it nothing underflows
+            # The scale of a row cancels, and without it nothing underflows.
             u = replace(self.channel, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
-            # row z over its probability is a_z bits + b_z; a probability alone may have a square
-            # beyond the doubles
+            # Quotients are formed before they are squared: 1 / u^2 might overflow.
             b, n = zero / u, counts[start : start + step]
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             bits = BitChannel(k, chunk, 1.0, 0.0, np.ones(len(chunk)))
             return bits, np.asarray(n * a * a), bits.adjoint(n * a * b), float(n @ (b * b))
 
-        def multiplied(start: int) -> tuple[Singles, float, Floats, float]:
-            bits, of_pairs, of_ones, of_all = weighed(start)
-            return *_pairs_of_many(bits, of_pairs), of_ones, of_all
+        def multiply(start: int) -> tuple[Singles, float, Floats, float]:
+            bits, pair_weights, chunk_sums, chunk_weight = weigh(start)
+            return *_scaled_pair_sums(bits, pair_weights), chunk_sums, chunk_weight
 
         starts = range(0, len(counts), step)
-        if self._few_ones:  # one after another: the sums would be as large as those of all rows
-            for bits, of_pairs, of_ones, of_all in map(weighed, starts):
-                bits.add_pairs(of_pairs, both)
-                own += of_ones
-                weight += of_all
+        if self._has_few_ones:
+            # By one thread, as each would need a matrix of its own.
+            for bits, pair_weights, chunk_sums, chunk_weight in map(weigh, starts):
+                bits.add_pairs(pair_weights, pair_sums)
+                bit_sums += chunk_sums
+                weight += chunk_weight
         else:
-            for pairs, largest, of_ones, of_all in in_order(
-                multiplied, starts, self.channel.is_worth_threads
+            for pairs, largest, chunk_sums, chunk_weight in in_order(
+                multiply, starts, self.channel.is_worth_threads
             ):
-                both += largest * pairs
-                own += of_ones
-                weight += of_all
-        both = np.tril(both) + np.tril(both, -1).T
-        found = both + own + own[:, None] + weight
-        return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
+                pair_sums += largest * pairs
+                bit_sums += chunk_sums
+                weight += chunk_weight
+        hessian = _mirrored(pair_sums) + bit_sums + bit_sums[:, None] + weight
+        return hessian * (self.counts.sum() / counts.sum() / self.total)
 
     @cached_property
-    def _ones(self) -> float:
-        """Set bits of a row, from some of the rows."""
+    def _mean_ones(self) -> float:
+        """Mean number of set bits of a row, counted in some of the rows."""
         some = self.channel.packed[:: max(1, len(self.counts) // ROWS_FOR_MEAN)]
         return float(np.bitwise_count(some).sum() / max(1, len(some)))
 
     @property
-    def _by_pairs(self) -> float:
-        """Multiplications that it takes to visit all pairs of set bits."""
-        return len(self.counts) * LOOK_UP * (self._ones**2 / 2 + self.channel.k)
+    def _cost_of_pairs(self) -> float:
+        """Cost of visiting all pairs of set bits, in multiplications."""
+        return len(self.counts) * COST_OF_PAIR * (self._mean_ones**2 / 2 + self.channel.k)
 
     @property
-    def _few_ones(self) -> bool:
-        return self._by_pairs < super().work()
+    def _has_few_ones(self) -> bool:
+        return self._cost_of_pairs < super().hessian_cost()
 
     @override
-    def work(self) -> float:
-        return min(self._by_pairs, super().work())
+    def hessian_cost(self) -> float:
+        return min(self._cost_of_pairs, super().hessian_cost())
 
 
-def _pairs_of_many(bits: BitChannel, w: Floats) -> tuple[Singles, float]:
-    """The sum of w over the rows with bits x and y, for y <= x, over the largest w; and that."""
+def _mirrored(lower: Floats) -> Floats:
+    """The symmetric matrix with this lower triangle."""
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
+def _scaled_pair_sums(bits: BitChannel, w: Floats) -> tuple[Singles, float]:
+    """Sums of w / max(w) over the rows with bits x and y, for y <= x; and max(w).
+
+    They are in single precision, as the Hessian is an approximation anyway.
+    """
     largest = float(w.max())
     weights = np.sqrt(w / largest).astype(np.float32)
-    written = np.multiply(np.unpackbits(bits.packed, axis=1, count=bits.k), weights[:, None])
-    return lower_product(
-        written
-    ), largest  # in single precision: the matrix is an approximation anyway
+    rows = np.multiply(np.unpackbits(bits.packed, axis=1, count=bits.k), weights[:, None])
+    return lower_product(rows), largest
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedReports(Reports):
-    """Reports that lie in partitions: what is summed over them is computed where they are."""
+    """Reports in partitions, maybe on other machines; sums are computed where the reports are."""
 
     channel: PartitionedChannel
 
     @override
-    def hessian(self, theta: Floats, thinned: int) -> Floats:
-        found = self.channel.total(partial(_hessian_there, thinned), theta, self.counts, sum_arrays)
-        return np.asarray(found / self.total)
+    def hessian(self, theta: Floats, stride: int) -> Floats:
+        function = partial(_hessian_of_partition, stride)
+        hessian = self.channel.total(function, theta, self.counts, sum_arrays)
+        return hessian / self.total
 
     @override
-    def some(self, thinned: int) -> None:
-        """None: they stay where they are."""
+    def subsample(self, stride: int) -> None:
+        """None: a warm start would need the reports here."""
 
 
-def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
-    return as_reports(channel, broadcast_weights(weights, channel)).hessian(theta, thinned)
+def _hessian_of_partition(
+    stride: int, channel: Channel, theta: Floats, weights: Floats | Ints
+) -> Floats:
+    return as_reports(channel, broadcast_weights(weights, channel)).hessian(theta, stride)
 
 
 def as_reports(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports:
-    """The reports of a channel in the form that suits them."""
+    """The reports of a channel in the class that computes their Hessian fastest."""
     if isinstance(channel, PartitionedChannel):
         return PartitionedReports(channel, counts, total)
     if isinstance(channel, BitChannel):
@@ -247,141 +258,165 @@ def as_reports(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> R
 def maximise(
     bits: Sequence[Reports], others: PooledModel, q_others: Floats, tol: float
 ) -> tuple[Floats, int]:
-    """The maximiser over the simplex and the number of passes over the rows, rounded up.
+    """Maximise over the simplex; return the maximiser and the passes over the rows, rounded up.
 
-    With many rows and secrets, the maximum of some of the rows is found first: the Hessian there is
-    nearly that of the maximum, and a pass over a tenth of the rows is a tenth of a pass.
+    With many rows and secrets, the maximum of a tenth of the rows is found first: it is close to
+    that of all, and a pass over a tenth of the rows is a tenth of a pass.
     """
     problem = _Problem(bits, others, q_others)
-    first = problem.of_some()
-    if first is None:
-        return _climb(problem, tol)
-    start, passes_of_some = _climb(first, max(tol, ROUGH_EXCESS))
-    theta, passes = _climb(problem, tol, start)
-    return theta, passes + math.ceil(passes_of_some / FIRST_SHARE)
+    warm_start = problem.warm_start()
+    if warm_start is None:
+        return _quasi_newton(problem, tol)
+    start, cheap_passes = _quasi_newton(warm_start, max(tol, WARM_START_EXCESS))
+    theta, passes = _quasi_newton(problem, tol, start)
+    return theta, passes + math.ceil(cheap_passes / WARM_START_STRIDE)
 
 
-def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[Floats, int]:
-    """Return the maximiser and the number of passes over all rows."""
+def _quasi_newton(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[Floats, int]:
+    """The maximiser and the passes over all rows of the problem, from `theta` or a first pass."""
     k, passes = problem.others.k, 0
     if theta is None:
         passes, theta = 1, np.full(k, 1 / k)
         g = problem.gradient(theta)
         if g.max() - 1 <= tol:
             return theta, passes
-        # the best that one gradient tells: a secret's bit is set the more often the more people
-        # have it
+        # A start from one gradient: the more people have a secret, the more rows have its bit.
         excess_of_bits = g - g.min()
         theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
-    hessian, thin, known = None, problem.thinning(), np.inf
-    best, before = (np.inf, theta), None
+    hessian, stride, last_excess = None, problem.hessian_stride(), np.inf
+    best, last = (np.inf, theta), None
     while passes < MAX_PASSES:
-        of_rows = problem.gradient_of_rows(theta)
-        g = of_rows + problem.gradient_of_others(theta)
+        g_rows = problem.gradient_of_rows(theta)
+        g = g_rows + problem.gradient_of_others(theta)
         passes += 1
         excess = float(g.max() - 1)
-        best = min(best, (excess, theta), key=lambda found: found[0])
+        best = min(best, (excess, theta), key=lambda candidate: candidate[0])
         if excess <= tol:
             break
-        if hessian is None or problem.pays(excess / known, excess / tol):
-            thin = thin if hessian is None else 1
-            hessian = problem.hessian(theta, thin)
-        elif before is not None:
-            hessian = _with_secant(hessian, theta - before[0], before[1] - of_rows)
-        known, before = excess, (theta, of_rows)
+        if hessian is None or problem.is_new_hessian_worthwhile(excess / last_excess, excess / tol):
+            # If the Hessian of a part was not good enough, that of all rows is next.
+            stride = stride if hessian is None else 1
+            hessian = problem.hessian(theta, stride)
+        elif last is not None:
+            hessian = _bfgs_update(hessian, theta - last[0], last[1] - g_rows)
+        last_excess, last = excess, (theta, g_rows)
         theta = problem.step(theta, g, hessian, excess)
     return best[1], passes
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
+    """Many reports, and the channels and frequencies of the other mechanisms."""
+
     bits: Sequence[Reports]
     others: PooledModel
     q_others: Floats
 
     def gradient(self, theta: Floats) -> Floats:
-        """The g of all reports."""
+        """Gradient g of all reports."""
         return self.gradient_of_rows(theta) + self.gradient_of_others(theta)
 
     def gradient_of_rows(self, theta: Floats) -> Floats:
-        """The share of g that the rows of bits have, by one pass over them."""
-        return np.asarray(np.sum([rows.gradient(theta) for rows in self.bits], axis=0))
+        """Share of the many reports in g, by one pass over them."""
+        return np.sum([rows.gradient(theta) for rows in self.bits], axis=0)
 
     def gradient_of_others(self, theta: Floats) -> Floats:
-        """The share of the other mechanisms' reports."""
+        """Share of the other mechanisms' reports in g."""
         return self.others.adjoint(self.q_others / self.others.forward(theta))
 
-    def thinning(self) -> int:
-        """Every how many-th row is enough for the Hessian."""
+    def hessian_stride(self) -> int:
+        """The n such that every n-th row is enough for the Hessian."""
         n = min(len(rows.counts) for rows in self.bits)
-        return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
+        return max(1, min(int(1 / MIN_SHARE_OF_ROWS), n // (MIN_ROWS_PER_SECRET * self.others.k)))
 
-    def of_some(self) -> _Problem | None:
-        """Return the problem of every `FIRST_SHARE`-th row; None if that does not pay."""
+    def warm_start(self) -> _Problem | None:
+        """The problem with every `WARM_START_STRIDE`-th row; None if that saves no time.
+
+        Enough rows must be left for a Hessian.
+        """
         k, n = self.others.k, min(len(rows.counts) for rows in self.bits)
-        if k < MIN_SECRETS_FOR_FIRST or n < FIRST_SHARE * ROWS_A_SECRET * k:
+        if k < MIN_K_FOR_WARM_START or n < WARM_START_STRIDE * MIN_ROWS_PER_SECRET * k:
             return None
-        some = [few for rows in self.bits if (few := rows.some(FIRST_SHARE)) is not None]
+        some = [few for rows in self.bits if (few := rows.subsample(WARM_START_STRIDE)) is not None]
         return replace(self, bits=some) if len(some) == len(self.bits) else None
 
-    def pays(self, rate: float, to_go: float) -> bool:
-        """Return True if a new Hessian of all rows costs less than the steps left at this rate."""
+    def is_new_hessian_worthwhile(self, rate: float, to_go: float) -> bool:
+        """True if a Hessian of all rows costs less than the steps left at this rate of convergence.
+
+        `rate` is the factor by which the excess fell in the last step, `to_go` that by which it is
+        to fall.
+        """
         if rate < 0.1:
             return False
         steps_left = MAX_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
         n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
-        # operations; a look-up of eight bits takes as long as 32 of single precision's
-        # multiplications
-        return bool(steps_left * (4 * n * k + 4 * k**3) > sum(rows.work() for rows in self.bits))
+        # In multiplications of single precision: a pass has n k / 8 look-ups of a byte, each of
+        # which takes as long as 32, and the linear algebra of a step takes about 4 k^3.
+        return bool(
+            steps_left * (4 * n * k + 4 * k**3) > sum(rows.hessian_cost() for rows in self.bits)
+        )
 
-    def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """Sum over the encodings."""
-        return np.asarray(np.sum([rows.hessian(theta, thinned) for rows in self.bits], axis=0))
+    def hessian(self, theta: Floats, stride: int) -> Floats:
+        """Hessian of all many reports."""
+        return np.sum([rows.hessian(theta, stride) for rows in self.bits], axis=0)
 
     def step(self, theta: Floats, g: Floats, hessian: Floats, excess: float) -> Floats:
-        """Maximise the rows' parabola plus the exact likelihood of the others."""
-        if not self.others.channels and self.others.k <= MAX_SECRETS_BY_LEAST_SQUARES:
-            found = _least_squares(hessian, 1 - g - hessian @ theta)
-            if found is not None:
-                return found
-        curved = QuadraticTerm(hessian, 1 - (g - self.gradient_of_others(theta)) - hessian @ theta)
+        """Maximise the parabola of the many reports plus the exact likelihood of the others.
+
+        As 1/2 y H y + (c - 1) . y the parabola's negative has c = 1 - g - H theta. On the simplex
+        the constant 1 does not matter; it makes the multiplier of sum y = 1 that of a likelihood.
+        """
+        if not self.others.channels and self.others.k <= MAX_K_LEAST_SQUARES:
+            solution = _least_squares(hessian, 1 - g - hessian @ theta)
+            if solution is not None:
+                return solution
+        quadratic = QuadraticTerm(
+            hessian, 1 - (g - self.gradient_of_others(theta)) - hessian @ theta
+        )
         k = self.others.k
         start = np.maximum(theta, 1e-3 / k)
         point = None
-        for step, point in enumerate(path(self.others, self.q_others, start, False, curved)):
-            # far enough that what is small is small for good: a secret cut here too early would not
-            # come back
+        for step, point in enumerate(
+            central_path(self.others, self.q_others, start, False, quadratic)
+        ):
+            # So far that small masses are small for good: a secret that is cut off too early would
+            # not come back.
             off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
             if (
                 (point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess
             ) or step == 50:
                 break
         assert point is not None
-        found = np.where(point.theta > point.s, point.theta, 0.0)
-        return np.asarray(found / found.sum())
+        solution = np.where(point.theta > point.s, point.theta, 0.0)
+        return solution / solution.sum()
 
 
-def _with_secant(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
-    """Return the Hessian after the BFGS update by the last step's change of the gradient.
+def _bfgs_update(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
+    """The BFGS update: a Hessian that maps the last step to the change of the gradient.
 
-    It costs k^2 where a pass over the rows costs n k / 8, and it corrects what the rows left out
-    know better.
+    H + y y^T / (y . s) - H s (H s)^T / (s . H s) with the step s = `moved` and y = `fallen`. It
+    costs k^2, a pass over the rows n k / 8, and it corrects what a part of the rows cannot know.
     """
-    explained = hessian @ moved
-    seen, believed = float(moved @ fallen), float(moved @ explained)
-    # rounding, once the steps are small
-    if not (seen > 1e-3 * believed > 0):
+    predicted = hessian @ moved
+    curvature, predicted_curvature = float(moved @ fallen), float(moved @ predicted)
+    # Once the steps are small the curvature may be rounding, or even negative.
+    if not (curvature > 1e-3 * predicted_curvature > 0):
         return hessian
-    return np.asarray(
-        hessian + np.outer(fallen, fallen) / seen - np.outer(explained, explained) / believed
+    return (
+        hessian
+        + np.outer(fallen, fallen) / curvature
+        - np.outer(predicted, predicted) / predicted_curvature
     )
 
 
 def _least_squares(hessian: Floats, c: Floats) -> Floats | None:
-    """Minimise 1/2 x H x + c x over x >= 0; a distribution, or None if H is not definite."""
+    """Minimiser of 1/2 x H x + c . x over x >= 0, scaled to sum 1; None if H is not definite.
+
+    With H = L L^T it is the minimiser of |L^T x + L^-1 c|.
+    """
     try:
         root = cholesky(hessian, lower=True, check_finite=False)
-        found, _ = nnls(root.T, -solve_triangular(root, c, lower=True, check_finite=False))
+        solution, _ = nnls(root.T, -solve_triangular(root, c, lower=True, check_finite=False))
     except (LinAlgError, RuntimeError):
         return None
-    return np.asarray(found / found.sum()) if found.any() else None
+    return solution / solution.sum() if solution.any() else None

@@ -1,4 +1,4 @@
-"""The model of an interior point: two linear maps, the system of a step, and exact zeros."""
+"""Model of the interior point: two linear maps, the system of a step, and exact zeros."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel
 
-# solves for a right-hand side, from a point to begin at (None for 0); the less the centring, the
-# more digits are worth
+# Solves for a right-hand side, from a start (None for 0), with the accuracy that a centring is
+# worth: the smaller it is, the closer the path is to the solution.
 System = Callable[[Floats, Floats | None, float], Floats]
 
 
 @dataclass(frozen=True)
 class QuadraticTerm:
-    """The quadratic part 1/2 theta H theta + (c - 1) . theta of an objective, if there is one."""
+    """The term 1/2 theta H theta + (c - 1) . theta of an objective; absent for a likelihood."""
 
     hessian: Floats | None
     c: Floats
@@ -30,21 +30,21 @@ class QuadraticTerm:
         return cls(None, np.ones(1))
 
     @property
-    def present(self) -> bool:
-        """True if there is one."""
+    def is_present(self) -> bool:
+        """True if there is a quadratic part."""
         return self.hessian is not None
 
     def apply(self, x: Floats) -> Floats | float:
         """H x."""
         return 0.0 if self.hessian is None else self.hessian @ x
 
-    def slope(self, theta: Floats) -> Floats:
-        """C + H theta: what M lam may be at most."""
+    def gradient(self, theta: Floats) -> Floats:
+        """Gradient c + H theta: the upper bound of M lam in the optimality conditions."""
         return self.c if self.hessian is None else self.c + self.hessian @ theta
 
 
-class Point(NamedTuple):
-    """A point of the path."""
+class Iterate(NamedTuple):
+    """A point of the path: theta, its slacks s, the weights lam and the fit nu of the reports."""
 
     theta: Floats
     s: Floats
@@ -53,19 +53,19 @@ class Point(NamedTuple):
     mu: float
     """Mean complementarity of theta and s."""
     residual: Floats | float
-    """Dual residual c + H theta - M lam - s; 0 without a quadratic part, or after a full step."""
+    """c + H theta - M lam - s: with a quadratic part it vanishes at a full step; else it is 0."""
     full_steps: bool = True
     """True if the last step went more than half of the way in both variables."""
 
 
 class Model(ABC):
-    """A channel on the seen reports, as the interior point uses it."""
+    """A channel on the reports seen, as the interior point uses it."""
 
     k: int
     channel: Channel
-    """Source of its entries, of which none is much above 1."""
-    farthest: float | None = None
-    """Share of the way to the boundary that a step may go if systems are solved inexactly."""
+    """The channel of the entries; none is much above 1."""
+    boundary_share: float | None = None
+    """Share of the way to the boundary that a step may go, if systems are solved approximately."""
 
     def forward(self, theta: Floats) -> Floats:
         """Theta M."""
@@ -80,15 +80,18 @@ class Model(ABC):
         return self.channel.rows(which)
 
     @abstractmethod
-    def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
-        """Return a solver of (M diag(lam / nu) M^T + H + diag(s / theta)) x = r, or None."""
+    def system(self, point: Iterate, quadratic: QuadraticTerm, shrink: bool) -> System | None:
+        """A solver of (M diag(lam / nu) M^T + H + diag(s / theta)) x = r; None if it fails."""
 
     @abstractmethod
     def cross_over(self, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
-        """Return max g - 1 and the distribution with exact zeros; inf if it fails."""
+        """Go from near the solution to exact zeros: max g - 1 and the distribution.
+
+        The first number is inf if that fails.
+        """
 
     def fit_of(self, change: Floats) -> Floats:
-        """Theta M of a change of theta, whose entries have any sign."""
+        """Change of the fit for a change of theta, whose entries have any sign."""
         return self.forward(change)
 
     def mean(self, a: Floats, b: Floats) -> float:
@@ -96,11 +99,11 @@ class Model(ABC):
         return float(a @ b) / self.k
 
     def accurate(self) -> Model:
-        """The same with the most accurate system that is affordable."""
+        """The model with the most accurate system that is affordable."""
         return self
 
     def excess(self, q: Floats, theta: Floats) -> float:
-        """Max g - 1 at a distribution."""
+        """Largest g - 1 at a distribution; inf if a report has no probability."""
         nu = self.forward(theta)
         if not nu.min() > 0:
             return np.inf

@@ -1,13 +1,13 @@
-"""Primal-dual interior point for one planar channel on grids of tens of thousands of cells.
+"""Primal-dual interior point for one planar channel, on grids of many thousands of cells.
 
 The path is that of `interior_point`. Its systems
 
     H = diag(s / theta) + M diag(lam / nu) M^T
 
 are never formed: conjugate gradients need two convolutions an iteration, and
-`_plane_preconditioner` keeps them to about twenty. A solution need only be as exact as the step
-deserves: what is left of it is a change of the products theta s that the next step puts right, so
-it is compared with each of them, and with their mean where they are less.
+`_plane_preconditioner` keeps the iterations to about twenty. The residual of a solution, times
+theta, is an error in the products theta s, which the next step corrects. So conjugate gradients
+stop when it is a given share of each product, or of their mean if the product is smaller.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers._plane_cross_over import conjugate_gradients, cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
 from ibukit.solvers.interior_point import Settings, maximise_model
-from ibukit.solvers.interior_point_model import Model, Point, QuadraticTerm, System
+from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
-# a guess of the support takes conjugate gradients, too: it waits for a point that is certified
+# A guess of the support takes conjugate gradients as well, so only certified points are polished.
 TRIES = (
     Settings(
         em_steps=30, uniform_share=0.1, careful=False, polish_below=0, max_iter=60, patience=12
@@ -35,18 +35,18 @@ TRIES = (
 
 
 def maximise(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Floats, int]:
-    """Return the maximiser of q . log(theta M), to max g - 1 <= tol if possible, and the steps."""
+    """Maximise q . log(theta M) over the simplex; return the best point and the steps taken."""
     return maximise_model(PlaneModel(channel, Preconditioner(channel)), q, tol, TRIES)
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneModel(Model):
-    """A planar channel; a solution may leave `residual` of each product theta s, or of mu."""
+    """A planar channel; a solution may err by the share `residual` of each product theta s."""
 
     channel: PlaneChannel
     preconditioner: Preconditioner
     residual: float = 0.2
-    farthest: float = 0.99
+    boundary_share: float = 0.99
 
     @property
     def k(self) -> int:  # type: ignore[override]
@@ -63,32 +63,32 @@ class PlaneModel(Model):
 
     @override
     def accurate(self) -> PlaneModel:
-        return replace(self, residual=0.01, farthest=0.9)
+        return replace(self, residual=0.01, boundary_share=0.9)
 
     @override
-    def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
+    def system(self, point: Iterate, quadratic: QuadraticTerm, shrink: bool) -> System | None:
         d, w = point.s / point.theta, point.lam / point.nu
         normal = self.channel.adjoint_of_squares(w)
         if not self.preconditioner.factor(d, np.maximum(normal, 1e-12 * normal.max())):
             return None
         single = self.channel.gram_single.of(w)
 
-        def solve(rhs: Floats, near: Floats | None, centring: float) -> Floats:
-            # theta rest is what theta s will be off by; some products are a thousand times their
-            # mean
+        def solve(rhs: Floats, start: Floats | None, centring: float) -> Floats:
+            # theta times the residual is the error of theta s. Some products are a thousand times
+            # their mean, so each is compared with the larger of itself and mu.
             allowed = (
                 self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
             )
-            x = near
-            # nearly always the second finds its residual small enough: what is left of the first's
-            # rounding is for it
+            x = start
+            # First in single precision, then in double precision from there: nearly always its
+            # first residual is small enough.
             for gram in (single, partial(self.channel.gram_product, w)):
                 x = conjugate_gradients(
                     lambda p, gram=gram: d * p + gram(p),  # type: ignore[misc]
                     rhs,
                     x,
                     self.preconditioner.solve,
-                    lambda rest: bool((np.abs(rest) <= allowed).all()),
+                    lambda residual: bool((np.abs(residual) <= allowed).all()),
                 )
             assert x is not None
             return x

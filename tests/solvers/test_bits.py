@@ -44,7 +44,7 @@ def rows_of(tally, weight=1.0):
 @pytest.mark.parametrize("weight", [1.0, 0.3])
 @pytest.mark.parametrize("chunk", [8192, 50])
 def test_hessian_of_all_rows_is_the_second_derivative(encoding, weight, chunk, monkeypatch, rng):
-    monkeypatch.setattr(bits, "CHUNK", chunk)
+    monkeypatch.setattr(bits, "MIN_CHUNK_ENTRIES", chunk)
     k = 13
     rows, _ = rows_of(drawn(encoding, k, 1.3, 400, rng), weight)
     matrix = np.array([rows.channel.forward(unit) for unit in np.eye(k)])
@@ -142,7 +142,7 @@ def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_
     theta = rng.dirichlet(np.ones(9))
     g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
     found = problem.step(theta, g, hessian, 1e-9)
-    monkeypatch.setattr(bits, "MAX_SECRETS_BY_LEAST_SQUARES", 8)
+    monkeypatch.setattr(bits, "MAX_K_LEAST_SQUARES", 8)
     np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
     assert (found == 0).any()
     assert bits._least_squares(-hessian, g) is None  # not definite
@@ -155,7 +155,7 @@ def test_many_secrets_of_bits_alone(rng):
     tally = drawn(ik.Rappor, 230, 2.0, 6000, rng)
     estimate = ik.mle(tally, tol=1e-10)
     assert estimate.method.startswith("mle, parabola of the packed bits")
-    assert tally.k > bits.MAX_SECRETS_BY_LEAST_SQUARES
+    assert tally.k > bits.MAX_K_LEAST_SQUARES
     assert estimate.gap <= 1e-10
 
 
@@ -165,7 +165,7 @@ def test_many_secrets_of_bits_alone(rng):
 def test_the_hessian_is_thinned_where_rows_are_many(monkeypatch, rng):
     def every(n, k):
         rows = [BitReports(None, np.empty(size)) for size in n]
-        return _Problem(rows, PooledModel((), k), np.empty(0)).thinning()
+        return _Problem(rows, PooledModel((), k), np.empty(0)).hessian_stride()
 
     assert every([100_000], 20) == 10  # a tenth
     assert every([1_000_000], 100) == 10
@@ -178,9 +178,9 @@ def test_the_hessian_is_thinned_where_rows_are_many(monkeypatch, rng):
 def test_a_new_hessian_is_made_where_it_costs_less_than_the_steps_it_saves():
     def pays(rate, to_go, n=10**5, k=100):
         channel = BitChannel(k, np.broadcast_to(np.uint8(255), (n, k // 8)), 2.0, 1.0, np.empty(0))
-        return _Problem([BitReports(channel, np.empty(n))], PooledModel((), k), np.empty(0)).pays(
-            rate, to_go
-        )
+        return _Problem(
+            [BitReports(channel, np.empty(n))], PooledModel((), k), np.empty(0)
+        ).is_new_hessian_worthwhile(rate, to_go)
 
     assert not pays(0.09, 1e9)  # a digit a step is quick
     assert pays(1.0, 1.5)  # no progress at all, or away from it

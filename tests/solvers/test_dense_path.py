@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.solvers import interior_point
+from ibukit.solvers import interior_point, limits
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import least_squares_steps, sparse_gram
 from ibukit.solvers.dense import systems as dense_systems
@@ -62,7 +62,7 @@ def test_a_system_in_the_reports_is_refined_where_it_cancels(rng, monkeypatch):
         return np.abs(matrix @ (w * (found @ matrix)) + d * found - r).max() / np.abs(r).max()
 
     refined = off(Systems(matrix).solver(w, d, False)(r))
-    monkeypatch.setattr(dense_systems, "CANCELS_BELOW", 0.0)
+    monkeypatch.setattr(dense_systems, "MIN_D_WITHOUT_REFINEMENT", 0.0)
     once = off(Systems(matrix).solver(w, d, False)(r))
     assert refined <= 1e-9
     assert once > 10 * refined
@@ -79,8 +79,8 @@ def test_where_a_system_in_the_reports_has_no_factor_it_is_one_in_the_secrets(rn
             found, np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r), rtol=1e-9
         )
     assert len(asked) == 1
-    monkeypatch.setattr(dense_systems, "MAX_SECRETS_SQUARED", 11)
-    assert systems.solver(w, d, False) is None
+    with limits(factorised_order=11):
+        assert systems.solver(w, d, False) is None
 
 
 def test_few_entries_make_the_same_product(rng):
@@ -100,7 +100,7 @@ def test_few_entries_do_not_change_the_answer(rng, monkeypatch):
     q = rng.dirichlet(np.ones(200))
     assert Systems(matrix)._sparse is not None
     found, steps = interior_point.maximise(matrix, q, 1e-11)
-    monkeypatch.setattr(sparse_gram, "MANY_ENTRIES", 2**40)
+    monkeypatch.setattr(sparse_gram, "MIN_ENTRIES", 2**40)
     plain, again = interior_point.maximise(matrix, q, 1e-11)
     assert abs(steps - again) <= 1
     np.testing.assert_allclose(found, plain, atol=1e-9)
@@ -117,7 +117,7 @@ def test_it_is_the_general_path(shape, rng):
     start = interior_point.em_start(model, q, settings)
     own = DensePath(matrix, q, settings.em_steps, settings.uniform_share)
     for point in islice(
-        interior_point.path(model, q, start, careful=False), 3
+        interior_point.central_path(model, q, start, careful=False), 3
     ):  # from then on secrets are solved for alone
         for name in ("theta", "s", "lam", "nu"):
             np.testing.assert_allclose(
@@ -251,7 +251,7 @@ def test_where_many_secrets_gain_mass_the_path_is_left_to_find_them(rng, monkeyp
     q = rng.multinomial(10**5, people @ laws / people.sum()) / 10**5
     assert (
         np.count_nonzero(local_maxima(matrix @ (q / matrix.mean(axis=0))))
-        <= least_squares_steps.MAX_HILLS
+        <= least_squares_steps.MAX_PEAKS
     )
     assert least_squares_steps.maximise(matrix, q, 1e-9) is None
     assert not solved

@@ -14,12 +14,12 @@ from ibukit.solvers._normal_equations import DenseModel, cholesky, cross_over
 from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.interior_point import (
     TRIES,
-    _length,
-    _longest,
+    _longest_step,
+    _step_length,
     best_of,
+    central_path,
     maximise,
     maximise_model,
-    path,
 )
 from ibukit.solvers.interior_point_model import QuadraticTerm
 
@@ -145,7 +145,7 @@ def test_a_ridge_only_where_it_is_needed():
 def test_both_linear_maps_stay_exact_along_the_path(shape, rng):
     model, q = model_of(rng, *shape)
     points = []
-    for point in path(model, q, uniform(model.k), careful=False):
+    for point in central_path(model, q, uniform(model.k), careful=False):
         points.append(point)
         if point.mu < 1e-12:
             break
@@ -173,15 +173,15 @@ def test_second_order_terms_that_hinder_are_weighed_less(reach, share, rng):
             theta * rng.uniform(-1.2, 2.0, 12),
             theta * rng.uniform(rng.uniform(-4.0, -0.5), 2.0, 12),
         )
-        whole = _length(theta, bent, share)
-        change, length = _longest(theta, straight, bent, reach, share)
-        assert length == _length(theta, change, share)
+        whole = _step_length(theta, bent, share)
+        change, length = _longest_step(theta, straight, bent, reach, share)
+        assert length == _step_length(theta, change, share)
         assert (theta + length * change).min() > 0
         (w,) = np.linalg.lstsq((bent - straight)[:, None], change - straight, rcond=None)[0]
         np.testing.assert_allclose(change, straight + w * (bent - straight), atol=1e-12)
         assert reach - 1e-9 <= w <= 1 + 1e-9
         others = [
-            _length(theta, straight + v * (bent - straight), share)
+            _step_length(theta, straight + v * (bent - straight), share)
             for v in np.linspace(reach, 1, 200)
         ]
         if change is bent:
@@ -204,7 +204,7 @@ def quadratic_optimum(model, q, curved):
     def objective(theta):
         p = model.forward(theta)
         value = theta @ curved.hessian @ theta / 2 + curved.c @ theta - q @ np.log(p)
-        return value, curved.slope(theta) - model.adjoint(q / p)
+        return value, curved.gradient(theta) - model.adjoint(q / p)
 
     start = uniform(model.k)
     bounds = [(1e-14, None)] * model.k
@@ -226,8 +226,8 @@ def test_with_a_quadratic_part_the_path_ends_where_a_general_solver_does(seed, s
     curved = replace(
         curved, c=1 - curved.hessian @ rng.dirichlet(np.ones(k)) + rng.normal(size=k) / 9
     )
-    for point in islice(path(model, q, uniform(k), False, curved), 60):
-        off = curved.slope(point.theta) - model.adjoint(point.lam) - point.s
+    for point in islice(central_path(model, q, uniform(k), False, curved), 60):
+        off = curved.gradient(point.theta) - model.adjoint(point.lam) - point.s
         assert np.abs(point.residual - off).max() <= 1e-12
         if (point.theta * point.s).max() < 1e-16 and np.abs(point.residual).max() < 1e-10:
             break
@@ -244,7 +244,7 @@ def test_the_quadratic_part_is_felt(rng):
     model, q = model_of(rng, 5, 4)
     plain, _ = maximise_model(model, q, 1e-12)
     curved = QuadraticTerm(np.diag([1e3, 0, 0, 0, 0.0]), np.ones(5))
-    *_, point = islice(path(model, q, uniform(5), False, curved), 40)
+    *_, point = islice(central_path(model, q, uniform(5), False, curved), 40)
     assert plain[0] > 0.05
     assert point.theta[0] < 1e-2 * plain[0]
 

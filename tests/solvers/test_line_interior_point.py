@@ -153,7 +153,7 @@ def test_direction_solves_the_whole_newton_system(k, eps, rng):
     fastest = max(0, (-work[kernels.D_THETA] / theta).max())
     change = (q - work[kernels.SECOND_Q] - lam * work[kernels.Y]) / nu - lam
     dual = max(0, (work[kernels.V] / s).max(), (-change / lam).max())
-    assert kernels.farthest(work) == pytest.approx((fastest, dual), rel=1e-13)
+    assert kernels.fastest_decrease(work) == pytest.approx((fastest, dual), rel=1e-13)
 
 
 @pytest.mark.parametrize("eps", [0.01, 0.1, 0.3, 2.0])

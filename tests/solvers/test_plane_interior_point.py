@@ -142,7 +142,7 @@ def test_what_a_solution_leaves_is_a_share_of_each_product_or_of_their_mean(cent
     rng = np.random.default_rng(12)
     channel, q = instance("truncated geometric", ik.Grid(30, 34), 0.3, 10**5, rng)
     model = _plane_interior_point.PlaneModel(channel, Preconditioner(channel))
-    points = interior_point.path(model, q, np.full(channel.k, 1 / channel.k), careful=False)
+    points = interior_point.central_path(model, q, np.full(channel.k, 1 / channel.k), careful=False)
     point = next(found for found in points if found.mu < 1e-8)
     assert (point.theta * point.s).max() > 5 * point.mu, "or the two would be the same"
     rhs = rng.normal(size=channel.k) * point.s

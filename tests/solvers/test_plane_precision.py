@@ -123,7 +123,7 @@ def test_between_nodes_the_preconditioner_is_the_inverse_that_its_formula_says(r
         first = np.arange(nodes - offset)
         operator[first + offset, first] = operator[first, first + offset] = values
     spread = np.einsum("xi,yj->xyji", across, along).reshape(720, nodes)
-    c = spread @ np.linalg.inv(operator) @ spread.T + preconditioner._share * np.eye(720)
+    c = spread @ np.linalg.inv(operator) @ spread.T + preconditioner._delta * np.eye(720)
     root = np.sqrt(h)
     whole = np.diag(d) + root[:, None] * c * root
     x = rng.normal(size=720)

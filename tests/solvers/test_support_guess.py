@@ -93,7 +93,7 @@ def test_after_a_guess_has_failed_the_next_is_smaller_or_of_a_better_point(way, 
 
 
 def test_a_guess_that_never_settles_is_tried_at_the_end(way, guesses, monkeypatch, rng):
-    monkeypatch.setattr("ibukit.solvers.interior_point.SETTLED", 2.0)
+    monkeypatch.setattr("ibukit.solvers.interior_point.SETTLED_RATIO", 2.0)
     matrix, q = blurred(rng)
     theta, _ = maximise(matrix, q, 1e-9)
     assert guesses == [len(way) - 1]

@@ -1,1 +1,1 @@
-"""Solvers on a matrix that is written out: interior point, its systems, and few secrets."""
+"""Solvers on a dense matrix: the interior point, its systems, and least squares on few secrets."""

@@ -1,10 +1,10 @@
-"""The interior point of `interior_point` on a matrix, in as few calls as it takes.
+"""The interior point of `interior_point` on a matrix, with as few numpy calls as possible.
 
-On matrices of some hundred rows a call of numpy costs as much as what it does. So the two pairs of
-the optimality conditions stand one after the other in two vectors, A = (theta, nu) and B = (s,
-lam), whose product is to become (mu, ..., mu, q): what is done to both is one call. What the
-certificate needs, g = M (q / nu), is also the right-hand side of the predictor, g - 1, since s = 1
-- M lam.
+On matrices of a few hundred rows the overhead of a call is as large as its work. So the two pairs
+of the optimality conditions stand one after the other in two vectors, A = (theta, nu) and B =
+(s, lam), whose product is to become (mu, ..., mu, q): one call works on both. The certificate's
+g = M (q / nu) is also the right-hand side of the predictor, g - 1: with r_c = -theta s and
+r_q = q - lam nu it is r_c / theta + M (r_q / nu) = -s + g - M lam, and s = 1 - M lam.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import numpy as np
 from ibukit._ground.arguments import Floats
 from ibukit.solvers.dense.systems import Systems
 
+# No coordinate becomes smaller than this, so that quotients and products stay doubles.
 MIN_COORDINATE = 1e-150
-# how far towards the boundary a step may go, at least
-NEARLY_ALL = 0.99
+# Smallest share of the way to the boundary that a step may go.
+MIN_BOUNDARY_SHARE = 0.99
 
 _sum = np.add.reduce
 
@@ -32,7 +33,7 @@ class DensePath:
     q : ndarray, shape (s,)
         Frequencies of the reports.
     em_steps, uniform_share
-        It begins with so many updates from uniform, mixed with it.
+        The start: so many EM updates from uniform, mixed with uniform by this share.
     """
 
     def __init__(self, matrix: Floats, q: Floats, em_steps: int, uniform_share: float):
@@ -52,27 +53,27 @@ class DensePath:
         theta = self.theta
         theta[:] = 1 / self.k
         for _ in range(em_steps):
-            self._look()
+            self._evaluate()
             np.multiply(theta, self.g, out=theta)
         theta *= (1 - uniform_share) / _sum(theta)
         theta += uniform_share / self.k
-        self._look()
-        margin = 1.1 * max(_most(self.g), 1.0)
+        self._evaluate()
+        margin = 1.1 * max(_max(self.g), 1.0)
         np.divide(self._ratio, margin, out=self.lam)
         np.subtract(1.0, self.g / margin, out=self.s)
 
-    def _look(self) -> None:
-        """The fit at theta, and g."""
+    def _evaluate(self) -> None:
+        """Compute the fit nu and the ratios g at theta."""
         np.dot(self.theta, self.matrix, out=self.nu)
         np.divide(self.q, self.nu, out=self._ratio)
         np.dot(self.matrix, self._ratio, out=self.g)
 
     def excess(self) -> float:
-        """Max g - 1 of theta over its sum."""
-        return float(_sum(self.theta)) * _most(self.g) - 1
+        """Largest g - 1 of theta divided by its sum."""
+        return float(_sum(self.theta)) * _max(self.g) - 1
 
     def advance(self) -> bool:
-        """One step, predictor and corrector; False where numbers give out."""
+        """Take one predictor-corrector step; return False if it fails."""
         a, b, k, matrix = self._a, self._b, self.k, self.matrix
         quotient = b / a
         solve = self.systems.solver(quotient[k:], quotient[:k], shrink=self.steps >= 2)
@@ -80,17 +81,18 @@ class DensePath:
             return False
         product = a * b
         total = float(_sum(product[:k]))
-        # predictor: straight at the solution, relative to where we are
+        # Predictor, aimed at mu = 0: the change of A, and `along`, that relative to A. The change
+        # of B relative to B is `across`: linearised, A B (1 + along + across) is the target.
         change = np.empty_like(a)
         change[:k] = solve(self.g - 1)
         np.dot(change[:k], matrix, out=change[k:])
         along = change / a
         across = -1 - along
         across[k:] += self.q / product[k:]
-        primal, dual = _length(-_least(along[:k]), 1.0), _length(-_least(across), 1.0)
+        primal, dual = _step_length(-_min(along[:k]), 1.0), _step_length(-_min(across), 1.0)
         second = along * across
         second *= product
-        # theta . s after those lengths, without another vector: s d_theta + theta d_s = -theta s
+        # theta . s after these lengths without another vector, as s d_theta + theta d_s = -theta s.
         gained = float(np.dot(product[:k], along[:k]))
         after = (
             total
@@ -98,10 +100,11 @@ class DensePath:
             - dual * (total + gained)
             + primal * dual * float(_sum(second[:k]))
         )
-        # at the limits of doubles this may exceed the total beyond all bounds; exactly, it never
-        # does
+        # In exact arithmetic it never exceeds the total; at the limits of doubles it may, by any
+        # factor.
         mu = min(max(after / total, 0.0), 1.0) ** 3 * total / k
-        # corrector: centred, with second-order terms
+        # Corrector: centred, with the second-order terms of the predictor. The system gives
+        # d_theta, then d_nu = d_theta M, d_lam from its own equation, and d_s = -M d_lam.
         self._target[:k] = mu
         second += product
         rest = np.subtract(self._target, second, out=second)
@@ -112,10 +115,10 @@ class DensePath:
         across = np.subtract(rest, quotient, out=rest)
         np.dot(matrix, across[k:], out=across[:k])
         np.negative(across[:k], out=across[:k])
-        share = max(NEARLY_ALL, 1 - total / k)
+        share = max(MIN_BOUNDARY_SHARE, 1 - total / k)
         np.divide(change, a, out=along)
         np.divide(across, b, out=quotient)
-        primal, dual = _length(-_least(along[:k]), share), _length(-_least(quotient), share)
+        primal, dual = _step_length(-_min(along[:k]), share), _step_length(-_min(quotient), share)
         if not math.isfinite(primal + dual):
             return False
         self._move(change[:k], primal, across, dual)
@@ -128,20 +131,23 @@ class DensePath:
         d_b *= dual
         d_b += self._b
         np.maximum(d_b, MIN_COORDINATE, out=self._b)
-        self._look()
+        self._evaluate()
         self.full_step = min(primal, dual) > 0.5
         self.steps += 1
 
 
-def _least(values: Floats) -> float:
-    """In less time than `min`, which asks in Python what it is asked; NaN if there is one."""
+def _min(values: Floats) -> float:
+    """The minimum, faster than `values.min()`, which goes through Python; NaN if there is one."""
     return float(values[values.argmin()])
 
 
-def _most(values: Floats) -> float:
+def _max(values: Floats) -> float:
     return float(values[values.argmax()])
 
 
-def _length(worst: float, share: float) -> float:
-    """Step that keeps all entries positive: 1, or `share` of the way to the boundary."""
+def _step_length(worst: float, share: float) -> float:
+    """Step length that keeps values positive which fall by at most the factor `worst`.
+
+    It is 1, or `share` of the way to the boundary.
+    """
     return 1.0 if worst <= share else share / worst

@@ -1,4 +1,4 @@
-"""A product in single precision that releases the interpreter's lock, unlike scipy's."""
+"""R^T R in single precision without the interpreter's lock, which scipy's own function holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INT, _SINGLE, _ARRAY = (
     ctypes.POINTER(ctypes.c_float),
     ctypes.c_void_p,
 )
-# prototypes of our own: what stands in ctypes.pythonapi belongs to all
+# Prototypes of our own: to set argument types in ctypes.pythonapi would change them for everybody.
 _NAME_OF = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
     ("PyCapsule_GetName", ctypes.pythonapi)
 )
@@ -25,27 +25,28 @@ _POINTER_IN = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 
 def _address(capsule: object) -> int:
-    """Address of a function that scipy offers to Cython."""
+    """Address of a BLAS function that scipy exports to Cython."""
     return int(_POINTER_IN(capsule, _NAME_OF(capsule)))
 
 
-# what ctypes calls runs without the lock; triangle, transposed, k, n, factor, a, its stride,
-# factor, result, its stride
+# ctypes releases the lock during a call. The arguments are: triangle, transposed or not, k, n,
+# factor, matrix and its stride, factor of the result, result and its stride.
 _SSYRK = ctypes.CFUNCTYPE(
     None, ctypes.c_char_p, ctypes.c_char_p, _INT, _INT, _SINGLE, _ARRAY, _INT, _SINGLE, _ARRAY, _INT
 )(_address(cython_blas.__pyx_capi__["ssyrk"]))
 
 
 def lower_product(rows: Singles) -> Singles:
-    """Return the lower triangle of R^T R, shape (k, k), for R of shape (n, k) in row-major order.
+    """Lower triangle of R^T R, shape (k, k), with zeros above it; R has shape (n, k).
 
     >>> lower_product(np.array([[1, 2], [0, 1]], dtype=np.float32))
     array([[1., 0.],
            [2., 5.]], dtype=float32)
     """
     rows = np.ascontiguousarray(rows, dtype=np.float32)
+    # BLAS reads Fortran order, so R in C order is its R^T.
     n, k = (ctypes.c_int(length) for length in rows.shape)
-    found = np.zeros((k.value, k.value), dtype=np.float32, order="F")
+    product = np.zeros((k.value, k.value), dtype=np.float32, order="F")
     stride, one, zero = ctypes.c_int(max(1, k.value)), ctypes.c_float(1), ctypes.c_float(0)
-    _SSYRK(b"L", b"N", k, n, one, rows.ctypes.data, stride, zero, found.ctypes.data, stride)
-    return found
+    _SSYRK(b"L", b"N", k, n, one, rows.ctypes.data, stride, zero, product.ctypes.data, stride)
+    return product

@@ -1,4 +1,4 @@
-"""M diag(w) M^T of a sparse matrix: linear in w, so one sparse product makes it."""
+"""M diag(w) M^T of a sparse matrix: it is linear in w, so one sparse product gives all entries."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from scipy.sparse import csc_matrix
 
 from ibukit._ground.arguments import Floats
 
-# entries from which a product of BLAS costs more than to look for another way
-MANY_ENTRIES = 2**14
-# a pair of entries in a sparse product costs as much as so many multiplications in BLAS; to list it
-# costs more once
-PAIR = 200
+# Entries from which a product by BLAS costs more than the search for zeros.
+MIN_ENTRIES = 2**14
+# A pair of entries in a sparse product costs as much as so many multiplications in BLAS. Listing it
+# costs more, once.
+COST_OF_PAIR = 200
 
 
 class SparseGram:
-    """Products of all pairs of a report's entries: a column a report, a row a pair of secrets."""
+    """Products of all pairs of a report's entries: a column for a report, a row for a pair."""
 
     def __init__(self, pairs: csc_matrix, k: int):
         self.pairs = pairs
@@ -23,20 +23,22 @@ class SparseGram:
 
     @classmethod
     def of(cls, matrix: Floats) -> SparseGram | None:
-        """None where the entries are too many."""
+        """List the pairs of a matrix; None if they are so many that BLAS is faster."""
         k, s = matrix.shape
-        if k * s < MANY_ENTRIES:
+        if k * s < MIN_ENTRIES:
             return None
-        there = matrix != 0  # of truth values they are counted and found in a quarter of the time
-        # by the mean number of a report's entries there are at least so many pairs
-        if np.count_nonzero(there) ** 2 * PAIR > 2 * (k * s) ** 2:
+        # Booleans are counted in a quarter of the time. By the mean number m of nonzero entries of
+        # a report, there are at least s m^2 / 2 pairs (Jensen).
+        nonzero = matrix != 0
+        if np.count_nonzero(nonzero) ** 2 * COST_OF_PAIR > 2 * (k * s) ** 2:
             return None
-        report, secret = np.divmod(np.flatnonzero(there.T), k)
+        report, secret = np.divmod(np.flatnonzero(nonzero.T), k)
+        # Each entry is paired with itself and with those after it in the same report.
         order = np.arange(len(report))
         ends = np.cumsum(np.bincount(report, minlength=s))
-        partners = ends[report] - order  # itself, and those of the same report below it
+        partners = ends[report] - order
         done = np.cumsum(partners)
-        if done[-1] * PAIR > k * k * s:
+        if done[-1] * COST_OF_PAIR > k * k * s:
             return None
         second = np.arange(done[-1]) - np.repeat(done - partners - order, partners)
         value = matrix[secret, report]
@@ -51,4 +53,4 @@ class SparseGram:
 
     def lower(self, w: Floats) -> Floats:
         """The lower triangle, in Fortran order."""
-        return np.asarray(self.pairs @ w).reshape((self.k, self.k), order="F")
+        return (self.pairs @ w).reshape((self.k, self.k), order="F")
