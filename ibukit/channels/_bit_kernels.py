@@ -43,6 +43,7 @@ def add_pairs(rows: NDArray[np.uint8], w: Floats, total: Floats) -> None:
 
     All pairs of set bits of a row are visited, so the time depends on how many are set.
     """
+    # The positions of the set bits of a row are listed, then every pair of them is visited.
     n, n_bytes = rows.shape
     ones = np.empty(8 * n_bytes, np.int64)
     for z in range(n):
@@ -51,6 +52,7 @@ def add_pairs(rows: NDArray[np.uint8], w: Floats, total: Floats) -> None:
             value = rows[z, j]
             if value:
                 for bit in range(8):
+                    # The first bit is the most significant.
                     if value & (128 >> bit):
                         ones[count] = 8 * j + bit
                         count += 1
@@ -105,6 +107,7 @@ def fill_sums(sums: Floats, entries: Floats, theta: Floats, per_byte: int) -> No
     One level after the other: each known sum becomes len(entries) sums. The last sum comes first,
     so that none is overwritten before it is read. Secrets beyond the last have no mass.
     """
+    # sums[0..known - 1] are those of the levels up to i; the next level multiplies `known`.
     sums[0] = 0.0
     known = 1
     for i in range(per_byte):

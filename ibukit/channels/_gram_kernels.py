@@ -24,6 +24,7 @@ def add_line(total: Floats, w: Floats, decay: float) -> None:
     for x in range(k - 1, -1, -1):
         carried = w[x] + decay * decay * carried
         right[x] = carried
+    # Row by row, with the power of the decay and the sum of w strictly between x and y.
     for x in range(k):
         total[x, x] += left[x] + right[x] - w[x]
         power, between = 1.0, 0.0

@@ -26,6 +26,7 @@ def score_responses(
     g_x = off sum(w) + extra w_z for the report z that names x. g is filled unless it is empty: to
     write it takes as long as all the rest.
     """
+    # `most` is the largest extra w; it is 0 for a secret that no report names.
     base = off * total
     logs, weights, idle = 0.0, 0.0, 0.0
     least, most = np.inf, 0.0 if counts.size < theta.size else -np.inf
@@ -47,6 +48,7 @@ def score_responses(
                 part_logs += counts[z] * np.log(p)
         logs += part_logs
         weights += part_weights
+    # Reports of secrets without mass have p = base.
     if idle > 0:
         logs += idle * np.log(base)
     for x in range(g.size):

@@ -65,6 +65,7 @@ def hadamard_forward(
     for group in range(len(places)):
         end = ends[group]
         if begin < end:
+            # Scatter theta to the rows, transform, and look the reports' columns up.
             plus[:] = 0.0
             rest[:] = 0.0
             for x in range(theta.size):
@@ -95,6 +96,7 @@ def hadamard_adjoint(
     for group in range(len(places)):
         end = ends[group]
         if begin < end:
+            # The transpose: scatter w to the columns, by sign, and look the secrets' rows up.
             plus[:] = 0.0
             rest[:] = 0.0
             for i in range(begin, end):
@@ -141,6 +143,7 @@ def hadamard_pairs(
     for group in range(len(places)):
         end = ends[group]
         if begin < end:
+            # `agree` becomes a, and `differ` becomes o: the same weights with all signs +.
             agree[:] = 0.0
             rest[:] = 0.0
             plus[:] = 0.0

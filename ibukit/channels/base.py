@@ -136,6 +136,7 @@ class Channel(ABC):
 
     def rows(self, secrets: Ints) -> Floats:
         """Rows :math:`M_{xz}` of some secrets, shape (len(secrets), s)."""
+        # The channel of a distribution with all mass on x is row x.
         rows, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
         for row, x in zip(rows, secrets, strict=True):
             unit[x] = 1.0
@@ -145,6 +146,7 @@ class Channel(ABC):
 
     def gram(self, weights: Floats) -> Floats:
         r"""Gram matrix M diag(weights) :math:`M^{\top}`, shape (k, k)."""
+        # Fortran order is that of LAPACK, which factorises it without a copy.
         total = np.zeros((self.k, self.k), order="F")
         self.add_gram(total, weights)
         mirror(total)
@@ -221,6 +223,7 @@ class SubsetChannel(Channel):
 
     @override
     def adjoint(self, w: Floats) -> Floats:
+        # A report may be taken several times, so its weights are added up.
         weights = np.zeros(self.channel.size)
         np.add.at(weights, self.reports, w)
         return self.channel.adjoint(weights)

@@ -80,6 +80,8 @@ class BitChannel(Channel):
 
     @override
     def adjoint(self, w: Floats) -> Floats:
+        # v_x = zero sum(w) + (one - zero) times the weights of the rows in which bit x is set. They
+        # are gathered by the value of each byte, and then summed for each bit.
         weights = w * self.scale
         gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
         _bit_kernels.gather(self.packed, weights, gathered)
@@ -124,6 +126,8 @@ def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
     each = np.concatenate([theta, np.zeros(8 * n_bytes - len(theta))]).reshape(n_bytes, 8)
     table = np.zeros((n_bytes, _bit_kernels.STRIDE))
     for bit in range(8):
+        # The values whose bits after `bit` are 0 are the multiples of 128 >> bit; every second of
+        # them has the bit set.
         step = 256 >> bit
         table[:, step // 2 : 256 : step] = table[:, :256:step] + each[:, bit : bit + 1]
     return table

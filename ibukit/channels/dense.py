@@ -135,6 +135,7 @@ class RowMajorChannel(Channel):
         return sum_scores(self._score_of(rows, theta, counts) for rows in slices_of(self.size))
 
     def _score_of(self, rows: slice, theta: Floats, counts: Floats | Ints) -> Score:
+        # The kernel is compiled for contiguous doubles; a slice that is contiguous is not copied.
         own = np.ascontiguousarray(counts[rows], dtype=np.float64)
         p, g = np.empty(len(own)), np.zeros(self.k)
         score_rows(np.ascontiguousarray(self.numbers[rows]), theta, own, p, g)

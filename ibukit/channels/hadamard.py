@@ -86,12 +86,14 @@ class HadamardChannel(Channel):
     @cached_property
     def _layout(self) -> tuple[Any, ...]:
         """Arguments of the kernels: the places, and the reports group by group."""
+        # A stable sort keeps the order of the reports within a group, which scatters memory less.
         by_group = np.argsort(self.group, kind="stable")
         ends = np.cumsum(np.bincount(self.group, minlength=len(self.places)))
         return self.places, self.length, self.order, ends, by_group, self.column, self.minus
 
     @override
     def forward(self, theta: Floats) -> Floats:
+        # An entry is low, and high - low more if the signs agree.
         agreeing = _sign_kernels.hadamard_forward(theta, *self._layout)
         return self.scale * (self.low * theta.sum() + (self.high - self.low) * agreeing)
 
@@ -133,6 +135,7 @@ class HadamardChannel(Channel):
 
     @override
     def unit_columns(self) -> HadamardChannel:
+        # The largest entry is `high`, unless no secret has the report's sign.
         agreed = _sign_kernels.hadamard_agreed(
             self.places, self.order, self.group, self.column, self.minus
         )

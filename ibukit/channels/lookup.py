@@ -101,6 +101,7 @@ class LookupChannel(Channel):
     @cached_property
     def _entries(self) -> Floats:
         """Entries that each byte stands for, shape (256, per_byte); not every byte occurs."""
+        # Digit i of a byte in base n is byte // n^(digits after i) mod n.
         bytes_, powers = np.arange(MAX_LEVELS), len(self.table) ** np.arange(self.per_byte)[::-1]
         return self.table[bytes_[:, None] // powers % len(self.table)]
 
@@ -129,6 +130,7 @@ class LookupChannel(Channel):
 
     @override
     def rows(self, secrets: Ints) -> Floats:
+        # Secret x is digit x % per_byte of byte x // per_byte.
         entries = self._entries[self.packed[:, secrets // self.per_byte], secrets % self.per_byte]
         return np.ascontiguousarray(entries.T) * self.scale
 
@@ -138,6 +140,7 @@ class LookupChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
+        # A slice of rows is written out at a time, so that BLAS can multiply them.
         for rows in slices_of(self.size):
             piece = self.take(rows)
             total += lower_gram(piece._unpacked().T, weights[rows] * piece.scale**2)

@@ -71,6 +71,7 @@ def laplace_table(grid: Grid, epsilon: float) -> Floats:
     table = _square_table(
         north * tall + tall // 2, east * wide + wide // 2, height / tall, width / wide
     )
+    # The masses of the square cells are summed to those of the oblong ones.
     table = _blocks(_blocks(table, tall).T, wide).T
     escape = laplace_escape(grid, epsilon)
     if escape < MAX_ESCAPE_FOR_COMPLEMENT:
@@ -92,12 +93,14 @@ def _square_table(north: int, east: int, height: float, width: float) -> Floats:
     table[: near[0], : near[1]] = _cell_masses(
         np.arange(near[0]), np.arange(near[1]), height, width, 32 + more
     )
+    # The density of the centre cell is singular; polar coordinates remove the singularity.
     table[0, 0] = _centre_mass(height / 2, width / 2)
     return table
 
 
 def _blocks(table: Floats, n: int) -> Floats:
     """Sum n (odd) neighbours along the first axis; the first block is centred on entry 0."""
+    # The first block needs the entries at negative offsets, which are those at positive ones.
     mirrored = np.concatenate([table[1 : n // 2 + 1][::-1], table])
     return mirrored.reshape(-1, n, table.shape[1]).sum(axis=1)
 
@@ -122,6 +125,7 @@ def _centre_mass(half_height: float, half_width: float) -> float:
 def laplace_escape(grid: Grid, epsilon: float) -> float:
     """Mass of the noise outside the centre cell, without cancellation; 0 if it underflows."""
     height, width = (epsilon * side / 2 for side in grid.cell_shape)
+    # exp(-1000) underflows.
     if min(height, width) > 1000:
         return 0.0
     return _mean_over_directions(height, width, lambda r: (1 + r) * np.exp(-r))
@@ -135,6 +139,7 @@ def _mean_over_directions(
     def triangle(near: float, far: float) -> float:
         # Directions through one edge, at distance `near` from the centre, up to its corner: the
         # distance to the edge at the angle phi is near / cos(phi).
+        # 64 Gauss-Legendre nodes give all digits of a smooth function of the angle.
         nodes, weights = np.polynomial.legendre.leggauss(64)
         top = math.atan2(far, near)
         r = near / np.cos((nodes + 1) / 2 * top)
@@ -159,8 +164,10 @@ def remapped_kernels(grid: Grid, table: Floats) -> Floats:
     terms are positive, so nothing cancels. Kind 0 is a cell inside, 1 on a western or eastern
     border, 2 on a southern or northern one, 3 a corner.
     """
-    by_col = _remapped_axis(table.T, grid.n_cols)  # (2, n_cols, i)
-    by_both = _remapped_axis(np.moveaxis(by_col, -1, 0), grid.n_rows)  # (2, n_rows, 2, n_cols)
+    # Rows and columns are remapped independently of each other. Shapes: (2, n_cols, rows of the
+    # table), then (2, n_rows, 2, n_cols).
+    by_col = _remapped_axis(table.T, grid.n_cols)
+    by_both = _remapped_axis(np.moveaxis(by_col, -1, 0), grid.n_rows)
     return np.ascontiguousarray(by_both.transpose(0, 2, 1, 3).reshape(4, grid.n_rows, grid.n_cols))
 
 
@@ -180,6 +187,7 @@ def remapped_kind(grid: Grid, cells: Ints) -> Ints:
 
 def remapped_matrix(grid: Grid, table: Floats) -> Floats:
     """Matrix P(z given x) of reports remapped to the nearest cell of the grid, shape (k, k)."""
+    # The kind of a kernel is (report's row on the border, report's column on the border).
     kernels = remapped_kernels(grid, table).reshape(2, 2, grid.n_rows, grid.n_cols)
     rows, cols = np.arange(grid.n_rows), np.arange(grid.n_cols)
     # Axes: secret's row, report's row, secret's column, report's column.

@@ -61,6 +61,7 @@ def tree_fold(results: Iterable[Any], fold: Fold) -> Any:
     """
     levels: list[list[Any]] = [[]]
 
+    # Combine the results of a level into one of the next, and that level if it is full by this.
     def lift(level: int) -> None:
         if level + 1 == len(levels):
             levels.append([])
@@ -153,6 +154,7 @@ class PartitionedChannel(Channel):
 
     def _split(self, weights: Floats | Ints) -> list[Any]:
         """Weights of each partition: one number if all are equal, as counts mostly are."""
+        # Strides of 0 are those of a broadcast number, whose entries need not be compared.
         if len(weights) and (weights.strides == (0,) or (weights == weights[0]).all()):
             return [weights[0].item()] * len(self.partitions.sizes)
         bounds = accumulate(self.partitions.sizes, initial=0)

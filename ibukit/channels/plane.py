@@ -29,12 +29,12 @@ FAR = -1
 # reached 8 units.
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
-# Terms that are summed directly at a time, a second of work. Where there are more, only the
-# heaviest secrets are: first so many, then eight times as many.
+# Terms that are summed directly at a time, a second of work. If there are more, only the heaviest
+# secrets are summed: first FIRST_HEAVIEST of them, then eight times as many.
 MAX_DIRECT_TERMS = 2**28
 FIRST_HEAVIEST = 2**11
-# Reports outside an infinite grid go by bands of so many nats of probability, up to MAX_NATS; those
-# farther out have columns of their own.
+# Reports outside an infinite grid are grouped into bands of probability, NATS_PER_BAND wide; beyond
+# MAX_NATS they have columns of their own.
 NATS_PER_BAND = 5.0
 MAX_NATS = 30.0
 
@@ -109,6 +109,7 @@ class PlaneChannel(Channel):
         p = self.convolve(theta)
         if theta.min() >= 0:
             mass = theta * self.factor
+            # Rounding is relative to the norms of mass and kernel, wherever the report is.
             weak = np.flatnonzero(p < self._min_trusted * np.sqrt((mass * mass).sum()))
             if len(weak):
                 p[weak] = self._improbable(mass, weak)
@@ -125,6 +126,7 @@ class PlaneChannel(Channel):
         while len(left) * np.count_nonzero(mass) > MAX_DIRECT_TERMS and heaviest < len(mass):
             top = np.argpartition(mass, -heaviest)[-heaviest:]
             light, heavy = mass.copy(), np.zeros_like(mass)
+            # Transform the light mass, sum the heavy one; exact if the light mass errs little.
             light[top], heavy[top] = 0, mass[top]
             reports = weak[left]
             total = self._direct_sums(heavy, reports) + self._convolved(light)[reports]
@@ -237,6 +239,7 @@ class PlaneChannel(Channel):
         )
 
     def _row(self, secret: int) -> Floats:
+        # A report of kind FAR has no cell; its entry is overwritten below.
         offsets = np.abs(self.cells - np.divmod(secret, self.shape[1]))
         offsets[self.kinds == FAR] = 0
         entries = self.kernels[self.kinds, offsets[:, 0], offsets[:, 1]] * (
@@ -392,6 +395,7 @@ def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
 def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
     """Channel with entries exp(-eps d(x, z)) / sum_z exp(-eps d(x, z)), the sum over the grid."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
+    # The kernel depends on absolute offsets, so each secret's row sum is a sum along both axes.
     sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
     cells = _positions(grid, reports)
     return _make(

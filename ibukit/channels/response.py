@@ -67,6 +67,7 @@ class ResponseChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # The kernel adds up p, g and the logarithms in one pass over the reports.
         g, extra = np.zeros(self.k), self.diagonal - self.off
         total = float(theta.sum())
         log_likelihood, least, _ = score_responses(
@@ -104,5 +105,6 @@ class ResponseChannel(Channel):
 
     @override
     def unit_columns(self) -> ResponseChannel:
+        # A single secret has no other, so `off` does not occur in the matrix.
         largest = max(self.diagonal, self.off) if self.k > 1 else self.diagonal
         return replace(self, diagonal=self.diagonal / largest, off=self.off / largest)

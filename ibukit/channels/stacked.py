@@ -47,6 +47,7 @@ class StackedChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
+        # np.concatenate needs at least one array, even for a stack of none.
         return np.concatenate([np.empty(0), *(channel.forward(theta) for channel in self.channels)])
 
     @override

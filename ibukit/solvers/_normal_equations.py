@@ -20,7 +20,7 @@ from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, S
 # Solves a system for a right-hand side.
 LinearSolve = Callable[[Floats], Floats]
 
-# A secret whose d exceeds so many times its diagonal entry of M diag(w) M^T hardly depends on the
+# A secret whose d exceeds its diagonal entry of M diag(w) M^T by this factor hardly depends on the
 # others: its equation is solved alone.
 SHRINK_ABOVE = 1e3
 # Relative increases of the diagonal that are tried until a Cholesky factor exists.

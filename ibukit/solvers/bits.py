@@ -37,7 +37,7 @@ from ibukit.solvers.interior_point_model import QuadraticTerm
 from ibukit.solvers.pooled import PooledModel
 
 MAX_PASSES = 100
-# Rows from which a Hessian is computed: so many for each secret, and at least this share of all.
+# Rows from which a Hessian is computed: 50 for each secret, and at least a tenth of all.
 MIN_ROWS_PER_SECRET = 50
 MIN_SHARE_OF_ROWS = 0.1
 # Entries of a chunk of reports that is written out, at least, so that it stays in the cache.
@@ -48,7 +48,7 @@ CHUNK_ENTRIES_PER_BYTE = 1 / 8
 MAX_CHUNK_ENTRIES = 2**20
 # Rows in which the mean number of set bits is counted.
 ROWS_FOR_MEAN = 1000
-# Visiting a pair of set bits takes as long as so many multiplications in single precision.
+# Visiting a pair of set bits takes as long as 32 multiplications in single precision.
 COST_OF_PAIR = 32
 # A warm start uses every 10th row and stops at max g - 1 = 1e-4, below the sampling error of the
 # rows that are left out.

@@ -84,6 +84,7 @@ class Convolutions:
         for kind, table in enumerate(tables):
             reports = np.flatnonzero(kinds == kind)
             own = cells[reports]
+            # Kinds of a border have a few cells, rows or columns, which need fewer transforms.
             rows, columns = (len(np.unique(own[:, axis])) for axis in (0, 1))
             if not len(own):
                 continue
@@ -226,6 +227,8 @@ class Convolutions:
         pieces = list(zip(self.pieces, scattered, strict=True))
 
         def adjoint_strip(number: int) -> Spectrum:
+            # Kinds that are transformed along both axes are added up as spectra, so that one
+            # inverse transform along the first axis serves them all.
             total: Spectrum | None = None
             for piece, own in pieces:
                 if isinstance(piece, ScatteredCells | FewColumns):
@@ -238,12 +241,14 @@ class Convolutions:
                 if total is None
                 else ifft_columns(total)[:rows]
             )
+            # Few rows are added after it, as they are not transformed along the first axis.
             for piece, own in pieces:
                 if isinstance(piece, FewRows):
                     piece.adjoint_strip(number, own, strip)
             return strip
 
         def inverse_rows(block: slice) -> None:
+            # Few cells are added last, to the field itself.
             field = padded.inverse_rows(strips, block)[:, :columns]
             for piece, own in few_cells:
                 piece.scatter(own, block, field)

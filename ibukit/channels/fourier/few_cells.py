@@ -58,6 +58,7 @@ class FewCells:
         Windows are cut to `rows` and counted from the first of these.
         """
         for row, column in self.cells.tolist():
+            # The table holds offsets 0..tall - 1 and 0..wide - 1 in both directions.
             tall, wide = self.table.shape
             down = slice(max(rows.start, row - tall + 1), min(rows.stop, row + tall))
             along = slice(max(0, column - wide + 1), min(width, column + wide))

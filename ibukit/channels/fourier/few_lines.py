@@ -64,6 +64,7 @@ class FewRows:
 
     def with_kernel(self, table: Floats) -> FewRows:
         """Replace the kernel."""
+        # The kernel is even along the rows: negative offsets stand at the end of the periodic axis.
         even = np.zeros((len(table), self.padded.lengths[1]))
         even[:, : table.shape[1]] = table
         even[:, self.padded.lengths[1] - table.shape[1] + 1 :] = table[:, :0:-1]
@@ -108,6 +109,7 @@ class FewRows:
     def _iterate_overlaps(self) -> Iterator[tuple[int, slice, NDArray[Any]]]:
         reach, height = len(self.spectrum), self.padded.shape[0]
         for number, row in enumerate(self.rows):
+            # The field has rows 0..height - 1; the few rows may be outside.
             start, stop = max(0, row - reach + 1), min(height, row + reach)
             middle = min(max(row, start), stop)
             if start < middle:
@@ -170,6 +172,7 @@ class FewColumns:
 
     def adjoint_strip(self, number: int, scattered: Spectrum) -> Spectrum:
         """A strip of what the few columns contribute to the spectrum of the field."""
+        # The forward transform at a few columns: a sum over them for each frequency.
         product = scattered @ self.waves[:, self.padded.strips[number]].conj()
         product *= self.spectrum[number]
         return product

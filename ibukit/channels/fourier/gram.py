@@ -20,7 +20,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.fourier.convolution import Convolutions
 from ibukit.channels.fourier.padded_transforms import PaddedGrid
 
-# A kernel ends where it has fallen by so many nats. The sum of all that lies beyond e^-19 = 6e-9 is
+# A kernel ends where it has fallen by 19 nats. The sum of all that lies beyond e^-19 = 6e-9 is
 # still below the rounding of single precision, 6e-8.
 MAX_NATS_IN_SINGLE = 19.0
 
@@ -45,11 +45,13 @@ class Gram:
         scale: Floats,
     ):
         self._shape = shape
+        # Factors of 1, the usual case, are not multiplied.
         self._factor = None if (factor == 1).all() else factor
         self._square = None if (scale == 1).all() else scale**2
         has_kernel = kinds >= 0
         low, high = cells[has_kernel].min(axis=0), cells[has_kernel].max(axis=0)
         farthest = [max(int(high[i]), shape[i] - 1 - int(low[i])) for i in (0, 1)]
+        # Offsets beyond `reach` are left out; the padding keeps those within from wrapping round.
         reached = (
             kernels > math.exp(-MAX_NATS_IN_SINGLE) * kernels.max(axis=(1, 2), keepdims=True)
         ).any(axis=0)
@@ -74,6 +76,7 @@ class Gram:
         return partial(self._times, weights, heaviest)
 
     def _times(self, weights: NDArray[np.float32], heaviest: float, x: Floats) -> Floats:
+        # x is divided by its largest entry, too; the product is scaled back in double precision.
         mass = x if self._factor is None else x * self._factor
         largest = max(float(mass.max(initial=0.0)), -float(mass.min(initial=0.0)))
         if not (0 < largest < np.inf and 0 < heaviest < np.inf):

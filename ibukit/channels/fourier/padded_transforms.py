@@ -25,8 +25,8 @@ Spectrum = NDArray[np.complexfloating]
 MAX_SLICE_ENTRIES = 2**18
 # Entries below which a field stays in one piece: cutting it costs more than the cache saves.
 MIN_ENTRIES_TO_SLICE = 2**17
-# scipy transforms so many columns together, with the vector registers of the processor. The edges
-# of strips are multiples of it.
+# Columns that scipy transforms together, by the vector registers of the processor. The edges of
+# strips are multiples of it.
 COLUMNS_TOGETHER = 8
 
 
@@ -74,6 +74,7 @@ class PaddedGrid:
         self, block: NDArray[Any], rows: Ints | slice, into: Sequence[Spectrum]
     ) -> None:
         """Transform a block along the second axis, padded, into `rows` of the strips."""
+        # rfft pads the rows with zeros to the length of the periodic grid.
         spectrum = fft.rfft(block, self.lengths[1], axis=1)
         for strip, columns in zip(into, self.strips, strict=True):
             strip[rows] = spectrum[:, columns]
@@ -100,6 +101,7 @@ def even_slices(length: int, entries: int, multiple: int = 1) -> list[slice]:
     """
     if entries < MIN_ENTRIES_TO_SLICE:
         return [slice(0, length)]
+    # Edges are rounded to multiples, so slices may differ by one multiple or be empty.
     pieces = 2 * math.ceil(entries / (2 * MAX_SLICE_ENTRIES))
     edges = [
         min(length, multiple * round(i * length / (pieces * multiple))) for i in range(pieces)

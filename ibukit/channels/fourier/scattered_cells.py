@@ -58,6 +58,7 @@ class ScatteredCells:
         """
         width = padded.lengths[1]
         rows, row = np.unique(cells[:, 0] % padded.lengths[0], return_inverse=True)
+        # Sorted by row, the reports of a block of rows are consecutive.
         order = np.argsort(row, kind="stable")
         reports, row, col = reports[order], row[order], cells[order, 1] % width
         blocks = []

@@ -63,6 +63,7 @@ class LaplaceChannel(Channel):
 
     @override
     def adjoint(self, w: Floats) -> Floats:
+        # Weights are scattered to the two neighbours of each report, and swept away from it.
         low, high = (
             np.bincount(self.below + 1, each * w, self.k + 1).astype(np.float64)
             for each in (self.low, self.high)
@@ -72,6 +73,8 @@ class LaplaceChannel(Channel):
 
     @override
     def rows(self, secrets: Ints) -> Floats:
+        # A secret at or below the report is distance >= 0 from its lower neighbour, one above it
+        # -distance - 1 from its upper one.
         powers = self.decay ** np.arange(self.k)
         distance = self.below - secrets[:, None]
         low, high = (

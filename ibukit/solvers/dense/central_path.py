@@ -33,7 +33,7 @@ class DensePath:
     q : ndarray, shape (s,)
         Frequencies of the reports.
     em_steps, uniform_share
-        The start: so many EM updates from uniform, mixed with uniform by this share.
+        The start: a number of EM updates from uniform, mixed with uniform by a share.
     """
 
     def __init__(self, matrix: Floats, q: Floats, em_steps: int, uniform_share: float):

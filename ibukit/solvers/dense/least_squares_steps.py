@@ -22,8 +22,8 @@ from ibukit._ground.arguments import Floats, Ints
 
 # Secrets up to which all are candidates.
 MAX_K_ALL_CANDIDATES = 32
-# With more secrets, or more than reports, the interior point is faster beyond so many reports, also
-# in proportion to the secrets, and beyond so many local maxima of g.
+# With more secrets, or more than reports, the interior point is faster beyond these numbers of
+# reports, of reports for each secret, and of local maxima of g.
 MAX_REPORTS = 256
 MAX_REPORTS_PER_SECRET = 3
 MAX_PEAKS = 12

@@ -9,7 +9,7 @@ from ibukit._ground.arguments import Floats
 
 # Entries from which a product by BLAS costs more than the search for zeros.
 MIN_ENTRIES = 2**14
-# A pair of entries in a sparse product costs as much as so many multiplications in BLAS. Listing it
+# A pair of entries in a sparse product costs as much as 200 multiplications in BLAS. Listing it
 # costs more, once.
 COST_OF_PAIR = 200
 
