@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import resource
 import signal
 import time
@@ -59,6 +60,8 @@ def peak_bytes(call: Callable[[], Any]) -> int | None:
     """
     if not CLEAR.exists():
         return None
+    # Garbage that is collected during the call would hide what it takes.
+    gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)  # what earlier calls freed would hide what this one takes
     CLEAR.write_text("5", encoding="utf-8")  # the high-water mark starts anew

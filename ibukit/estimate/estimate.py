@@ -557,11 +557,14 @@ class Estimate(ReadOnlyArrays):
           sure can we be?* measures).
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
-          Covers with probability about `level` at the boundary, too.
+          Covers with probability about `level` at the boundary, too. Two secrets with two kinds of
+          reports are enumerated instead of simulated: it then covers with probability at least
+          `level`.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
           any mechanism, without conditions. `by` says how: "boxes", the range over all
           :math:`\theta` whose reports are as probable as their Clopper-Pearson intervals say, for
-          all questions at once; "betting", bets against each end that are designed from a tenth of
+          all questions at once (with two kinds of reports, the interval of Clopper and Pearson);
+          "betting", bets against each end that are designed from a tenth of
           the reports, narrower where reports are of many kinds; "split", "cross-fitted" and
           "averaged", likelihood ratios of halves of the reports (universal inference), also where
           reports cannot be listed.
@@ -598,8 +601,9 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or the method is not known or not for this target;
-            and as `standard_errors`.
+            If `level` is not between 0 and 1, the method is not known or not for this target, or
+            ("guaranteed") the mechanism would make such reports with probability 1e-6 at most; and
+            as `standard_errors`.
         TooLarge
             If the method would take a matrix that is too large, or hours.
 

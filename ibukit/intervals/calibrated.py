@@ -22,6 +22,7 @@ from ibukit.intervals.profile import FIRST_TILT, Profile, next_tilt
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import enough_draws, rank_of, seeded, simulated
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
+from ibukit.intervals.two_kinds import TwoKindsRegion, has_two_kinds
 from ibukit.tally.tally import Tally
 
 # Thresholds simulated for one end. Mostly two or three are enough, until two agree within their
@@ -157,6 +158,8 @@ class Calibrated:
 def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> Ends:
     """Return the values whose likelihood ratio is at most the quantile of ratios simulated there.
 
+    Two secrets with two kinds of reports are enumerated instead, and the ends are exact.
+
     Each end begins at the profile's. There `draws` tallies are drawn from the most likely
     distribution with that value of w . theta, and their ratios give the next threshold, until two
     thresholds differ by no more than their Monte-Carlo error, or five times. The threshold is exact
@@ -181,6 +184,7 @@ def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> End
     draws = enough_draws(draws, request.level)
     # A bad seed is refused before the work begins.
     seeded(seed)
-    return ends(
-        Calibrated(request.checked_tally(), request.level, draws, seed), request.functionals
-    )
+    tally = request.checked_tally()
+    if has_two_kinds(tally):
+        return ends(TwoKindsRegion(tally, request.level), request.functionals)
+    return ends(Calibrated(tally, request.level, draws, seed), request.functionals)

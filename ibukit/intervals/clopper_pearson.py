@@ -3,10 +3,14 @@
 Each report's probability has its Clopper-Pearson interval, at a level that leaves all of them true
 together (the union bound). Then lo <= theta M <= hi, and the ends of w . theta are linear
 programmes, for all functionals at once.
+
+With two kinds of reports the frequency of one is 1 minus that of the other, so that one interval
+holds both and no level is shared: it is Clopper and Pearson's interval itself.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,8 +20,13 @@ from scipy.special import betaincinv
 from ibukit._ground.arguments import Floats
 from ibukit.intervals.finite_reports import counts_of_all_reports, require_finite
 from ibukit.intervals.request import Ends, IntervalRequest, ends
-from ibukit.tally.tally import Tally
+from ibukit.tally.tally import Tally, TallyPart
 
+# Probability with which a tally of the right mechanism is refused as not fitting it.
+FALSE_ALARM_PROBABILITY = 1e-6
+# Ratio of two error probabilities, one with a region and one without, at which the search for the
+# largest with a region stops.
+ERRORS_MEET = 1.01
 # HiGHS accepts no smaller tolerances than these.
 HIGHS_OPTIONS: Any = {
     "primal_feasibility_tolerance": 1e-10,
@@ -26,7 +35,11 @@ HIGHS_OPTIONS: Any = {
 
 
 class ClopperPearsonRegion:
-    """{theta : lo <= theta M <= hi}, which holds the truth with probability at least `level`."""
+    """{theta : lo <= theta M <= hi}, which holds the truth with probability at least `level`.
+
+    If no distribution is in it, which happens in a few tallies of a thousand whose truth is at the
+    boundary, the level is raised until one is.
+    """
 
     def __init__(self, tally: Tally, level: float):
         matrices, counts, totals = [], [], []
@@ -36,14 +49,54 @@ class ClopperPearsonRegion:
             counts.append(counts_of_all_reports(part))
             totals.append(np.full(mechanism.m, part.n))
         self._matrix = np.concatenate(matrices, axis=1)
-        seen, n = np.concatenate(counts), np.concatenate(totals)
-        # Each end of each report's interval may be wrong with the same probability; together, by
-        # the union bound, with 1 - level.
-        error = (1 - level) / 2 / len(seen)
+        self._seen, self._n = np.concatenate(counts), np.concatenate(totals)
+        self._frequencies = sum(number_of_frequencies(part) for part in tally.parts)
+        self._draw_bounds(1 - level)
+        if self._is_empty():
+            self._raise_level(1 - level)
+
+    def _draw_bounds(self, error: float) -> None:
+        # Each end of each frequency's interval may be wrong with the same probability; together,
+        # by the union bound, with `error`.
+        error = error / 2 / self._frequencies
+        seen, n = self._seen, self._n
         some, all_ = seen > 0, seen == n
         self._low, self._high = np.zeros(len(seen)), np.ones(len(seen))
         self._low[some] = betaincinv(seen[some], (n - seen + 1)[some], error)
         self._high[~all_] = betaincinv((seen + 1)[~all_], (n - seen)[~all_], 1 - error)
+
+    def _is_empty(self) -> bool:
+        # SciPy's status 2 means infeasible.
+        return self._solve(np.zeros(len(self._matrix))).status == 2
+
+    def _raise_level(self, error: float) -> None:
+        """Lower the error probability to the largest one that leaves a distribution."""
+        low = FALSE_ALARM_PROBABILITY
+        self._draw_bounds(low)
+        if self._is_empty():
+            raise ValueError(
+                "tally does not fit its mechanism: no distribution makes all reports as frequent "
+                f"as they were seen, and the right mechanism makes such a tally with probability "
+                f"{low:g} at most; is it the mechanism that made them?"
+            )
+        while error > ERRORS_MEET * low:
+            middle = math.sqrt(low * error)
+            self._draw_bounds(middle)
+            low, error = (low, middle) if self._is_empty() else (middle, error)
+        self._draw_bounds(low)
+
+    def _solve(self, cost: Floats) -> Any:
+        transposed = self._matrix.T
+        return linprog(
+            cost,
+            A_ub=np.concatenate([transposed, -transposed]),
+            b_ub=np.r_[self._high, -self._low],
+            A_eq=np.ones((1, len(cost))),
+            b_eq=[1.0],
+            bounds=(0, None),
+            method="highs",
+            options=HIGHS_OPTIONS,
+        )
 
     def highest(self, w: Floats) -> float:
         """Return an upper bound by weak duality.
@@ -52,29 +105,19 @@ class ClopperPearsonRegion:
         term is at most max_x (w - M y)_x, the second at most sum_z max(hi_z y_z, lo_z y_z). The
         solver's dual prices are nearly the best y, but the bound holds however inexact they are.
         """
-        transposed = self._matrix.T
-        solution = linprog(
-            -w,
-            A_ub=np.concatenate([transposed, -transposed]),
-            b_ub=np.r_[self._high, -self._low],
-            A_eq=np.ones((1, len(w))),
-            b_eq=[1.0],
-            bounds=(0, None),
-            method="highs",
-            options=HIGHS_OPTIONS,
-        )
-        # SciPy's status 2 means infeasible: the region is empty.
-        if solution.status == 2:
-            raise ValueError(
-                "tally does not fit its mechanism: no distribution makes all reports as frequent "
-                "as they were seen, at this level; is it the mechanism that made them?"
-            )
+        solution = self._solve(-w)
         if solution.x is None:
             # Without prices only the trivial bound is proved.
             return float(w.max())
         above, below = np.maximum(-solution.ineqlin.marginals, 0.0).reshape(2, -1)
         rest = (w - self._matrix @ (above - below)).max()
         return float(min(rest + self._high @ above - self._low @ below, w.max()))
+
+
+def number_of_frequencies(part: TallyPart) -> int:
+    """Return how many intervals are needed: one for each report, but one for both of two."""
+    m = require_finite(part.mechanism).m
+    return 1 if m == 2 else m
 
 
 def clopper_pearson(request: IntervalRequest) -> Ends:
@@ -88,12 +131,12 @@ def clopper_pearson(request: IntervalRequest) -> Ends:
     tally, functionals = request.checked_tally(), request.functionals
     if request.target == "distribution" or len(tally.parts) == 1:
         return ends(ClopperPearsonRegion(tally, request.level), functionals)
-    reports = sum(require_finite(part.mechanism).m for part in tally.parts)
+    all_frequencies = sum(number_of_frequencies(part) for part in tally.parts)
     lower, upper = np.zeros(len(functionals)), np.zeros(len(functionals))
     for part in tally.parts:
-        # The error probability is shared out in proportion to the number of reports, so that each
-        # report's interval has the level that it would have in one region for all parts.
-        level = 1 - (1 - request.level) * require_finite(part.mechanism).m / reports
+        # The error probability is shared out in proportion to the number of frequencies, so that
+        # each has the level that it would have in one region for all parts.
+        level = 1 - (1 - request.level) * number_of_frequencies(part) / all_frequencies
         low, high = ends(ClopperPearsonRegion(Tally((part,)), level), functionals)
         lower, upper = lower + part.n / tally.n * low, upper + part.n / tally.n * high
     return lower, upper

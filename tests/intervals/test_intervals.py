@@ -229,7 +229,8 @@ def test_boxes_are_what_a_linear_programme_says(seed):
     (part,) = tally.parts
     m = part.mechanism.m
     seen = np.bincount(part.reports, part.counts, minlength=m)
-    share = (1 - LEVEL) / 2 / m
+    # One interval holds the frequencies of both of two reports.
+    share = (1 - LEVEL) / 2 / (m if m > 2 else 1)
     low = np.nan_to_num(beta.ppf(share, seen, tally.n - seen + 1), nan=0.0)
     high = np.nan_to_num(beta.ppf(1 - share, seen + 1, tally.n - seen), nan=1.0)
     columns = part.mechanism.matrix().T

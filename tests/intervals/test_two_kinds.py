@@ -1,0 +1,114 @@
+"""Two secrets with two kinds of reports: every tally is enumerated, and so is the coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import xlog1py, xlogy
+from scipy.stats import beta, binom
+
+import ibukit as ik
+from ibukit.intervals.clopper_pearson import FALSE_ALARM_PROBABILITY
+
+TEST = ik.MatrixMechanism([[0.85, 0.15], [0.01, 0.99]])
+MECHANISMS = {
+    "test": TEST,
+    "swapped": ik.MatrixMechanism([[0.2, 0.8], [0.6, 0.4]]),
+    "no noise": ik.MatrixMechanism(np.eye(2)),
+    "k-RR": ik.RandomizedResponse(2, 1.0),
+}
+
+
+def accepted(mechanism, n, seen, level, shares):
+    """The shares of secret 0 that the definition accepts, each by all n + 1 tallies."""
+    matrix = mechanism.matrix()
+    p = matrix[1, 0] + (matrix[0, 0] - matrix[1, 0]) * shares[:, None]
+    x = np.arange(n + 1)
+    attainable = np.sort(matrix[:, 0])
+
+    def fit(p):
+        return xlogy(x, p) + xlog1py(n - x, -p)
+
+    ratios = fit(np.clip(x / n, *attainable)) - fit(p)
+    # Outcomes that tie with the one seen belong to the tail.
+    tail = ratios >= ratios[:, [seen]] - 1e-9
+    return (binom.pmf(x, n, p) * tail).sum(axis=1) > 1 - level
+
+
+def ends(mechanism, n, seen, level, method):
+    estimate = ik.mle(mechanism.tally_counts([seen, n - seen]))
+    return estimate.interval(level, of=[1, 0], method=method)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+@pytest.mark.parametrize(("n", "level"), [(1, 0.5), (7, 0.95), (40, 0.9)])
+def test_ends_are_those_of_the_definition(mechanism, n, level):
+    shares = np.linspace(0, 1, 20_001)
+    for seen in {0, 1, n // 3, n - 1, n}:
+        inside = shares[accepted(mechanism, n, seen, level, shares)]
+        expected = (inside.min(), inside.max())
+        found = ends(mechanism, n, seen, level, "calibrated")
+        assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_nobody_of_fifty_tests_positive():
+    _, upper = ends(TEST, 50, 0, 0.95, "calibrated")
+    assert upper == pytest.approx(0.0641, abs=5e-5)
+    assert ends(MECHANISMS["no noise"], 50, 0, 0.95, "calibrated")[1] == pytest.approx(
+        0.0602, abs=5e-5
+    )
+
+
+@pytest.mark.parametrize("method", ["calibrated", "guaranteed"])
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+@pytest.mark.parametrize("n", [10, 50, 400])
+def test_coverage_is_never_below_the_level(mechanism, n, method):
+    """Exact coverage, at 200 truths; that of "profile" is below, which is the control."""
+    matrix, shares = mechanism.matrix(), np.linspace(0, 1, 200)
+    p = matrix[1, 0] + (matrix[0, 0] - matrix[1, 0]) * shares[:, None]
+    chances = binom.pmf(np.arange(n + 1), n, p)
+    # Rarer tallies, which count as missed, have a probability of at most 1e-5 together.
+    likely = np.flatnonzero(chances.max(axis=0) > FALSE_ALARM_PROBABILITY)
+
+    def coverage(method):
+        lower, upper = np.zeros(n + 1), np.zeros(n + 1)
+        for seen in likely:
+            lower[seen], upper[seen] = ends(mechanism, n, seen, 0.95, method)
+        holds = (lower - 1e-9 <= shares[:, None]) & (shares[:, None] <= upper + 1e-9)
+        return (chances[:, likely] * holds[:, likely]).sum(axis=1).min()
+
+    assert coverage(method) >= 0.95 - 1e-5
+    if n == 50 and method == "calibrated":
+        assert coverage("profile") < 0.95 - 1e-2
+
+
+@pytest.mark.parametrize("n", [10**6, 10**12])
+def test_with_many_reports_it_is_the_interval_of_the_normal_law(n):
+    seen = n // 10
+    lower, upper = ends(MECHANISMS["no noise"], n, seen, 0.95, "calibrated")
+    margin = 1.959964 * math.sqrt(0.09 / n)
+    assert (lower, upper) == pytest.approx((0.1 - margin, 0.1 + margin), abs=0.01 * margin)
+
+
+def test_equal_rows_leave_everything_open():
+    estimate = ik.mle(ik.MatrixMechanism([[0.3, 0.7], [0.3, 0.7]]).tally_counts([3, 7]))
+    assert estimate.interval(0.95, of=[1, 0], method="calibrated") == (0.0, 1.0)
+
+
+def test_guaranteed_is_the_interval_of_clopper_and_pearson():
+    found = ends(MECHANISMS["no noise"], 199, 2, 0.95, "guaranteed")
+    expected = beta.ppf(0.025, 2, 198), beta.ppf(0.975, 3, 197)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_guaranteed_answers_where_fewer_are_seen_than_the_noise_alone_makes():
+    """At the boundary a box may miss the simplex; the level is raised until it does not."""
+    mechanism, n = ik.RandomizedResponse(2, math.log(3)), 1000
+    # 1,000 people without the secret make fewer than this many reports of it in 1 % of the cases.
+    few = int(binom.ppf(0.01, n, 0.25))
+    lower, upper = ends(mechanism, n, few, 0.95, "guaranteed")
+    assert lower == 0
+    assert 0 <= upper < 0.001
+    impossible = int(binom.ppf(FALSE_ALARM_PROBABILITY / 100, n, 0.25))
+    with pytest.raises(ValueError, match="does not fit its mechanism"):
+        ends(mechanism, n, impossible, 0.95, "guaranteed")
