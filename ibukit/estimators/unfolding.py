@@ -20,7 +20,11 @@ from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistributio
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.maximum_likelihood import mle
-from ibukit.fisher_information import covariance_of_all, delta_method_covariance, variances_of_sums
+from ibukit.fisher_information import (
+    covariance_of_all,
+    delta_method_covariance,
+    delta_method_variances,
+)
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally, make_tally_part
@@ -77,20 +81,17 @@ class Unfolded(Estimate):
         if self.background is None:
             assert self.tally is not None
             return covariance_of_all(self.tally, self.distribution)
-        return delta_method_covariance(
-            self._information,
-            (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total,
-        )
+        return delta_method_covariance(self._information, self._derivatives)
 
     @override
     def _variances_of(self, functionals: LinearFunctionals) -> Floats:
         if self.background is None:
             return super()._variances_of(functionals)
-        covariance = self.covariance()
-        return (
-            np.diag(covariance).copy()
-            if functionals.weights is None
-            else variances_of_sums(covariance, functionals.weights)
+        weights = functionals.weights
+        return delta_method_variances(
+            self._information,
+            self._derivatives,
+            np.eye(len(self.distribution)) if weights is None else weights,
         )
 
     def count_errors(self) -> Floats:
@@ -131,6 +132,11 @@ class Unfolded(Estimate):
             np.sqrt(self.observed[seen]) / self.expected[seen]
         )
         return columns @ columns.T
+
+    @property
+    def _derivatives(self) -> Floats:
+        """Derivatives of the probabilities by the numbers of secrets, shape (k, k)."""
+        return (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total
 
     def __repr__(self) -> str:
         return f"{super().__repr__().removesuffix(')')}, total={self.total:.6g})".replace(

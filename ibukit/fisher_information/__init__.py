@@ -11,4 +11,4 @@ from ibukit.fisher_information.inverse import (
 )
 from ibukit.fisher_information.lossy import covariance_of_all as covariance_of_all
 from ibukit.fisher_information.lossy import delta_method_covariance as delta_method_covariance
-from ibukit.fisher_information.lossy import variances_of_sums as variances_of_sums
+from ibukit.fisher_information.lossy import delta_method_variances as delta_method_variances

@@ -9,7 +9,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.fisher_information import dense
 from ibukit.fisher_information.diagonal import DiagonalInformation, pooled_randomized_response
 from ibukit.fisher_information.line import LineInformation, line_information
-from ibukit.fisher_information.lossy import covariance_of_all, variances_of_sums
+from ibukit.fisher_information.lossy import covariance_of_all, variances_of_sums_of_all
 from ibukit.fisher_information.plane import plane_variances_of_sums
 from ibukit.fisher_information.plane_cells import plane_cell_variances
 from ibukit.tally.tally import Tally
@@ -62,7 +62,7 @@ def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -
     a matrix of shape (k, k).
     """
     if tally.efficiency is not None:
-        return variances_of_sums(covariance_of_all(tally, theta), weights)
+        return variances_of_sums_of_all(tally, theta, weights)
     known = _closed_form(tally, theta)
     found = None if known is None else known.variances_of_sums(weights)
     if found is not None:

@@ -254,3 +254,40 @@ def test_what_is_not_k_rr_by_type_gets_no_closed_form(rng):
     np.testing.assert_allclose(asymptotic_variances(tally, theta), np.diag(exact), rtol=1e-11)
     straight = ik.RandomizedResponse(LABELS, 1.0).tally_counts([500, 400, 300, 200, 100])
     assert not np.allclose(asymptotic_variances(straight, theta), np.diag(exact), rtol=1e-3)
+
+
+TWINS = np.array([[0.8, 0.2, 0.0], [0.8, 0.2, 0.0], [0.0, 0.2, 0.8]])
+
+
+@pytest.mark.parametrize("background", [None, [5.0, 5.0, 5.0]])
+def test_a_sum_is_determined_although_its_terms_are_not(background):
+    """Two twins, everything seen with probability .9: their sum is 1 minus the third share."""
+    if background is None:
+        mechanism = ik.MatrixMechanism(0.9 * TWINS, efficiency=True)
+        estimate = ik.mle(mechanism.tally_counts([50, 40, 60]))
+        lossless = ik.mle(ik.MatrixMechanism(TWINS).tally_counts([50, 40, 60]))
+        expected = lossless.standard_errors(of=[1, 1, 0])
+    else:
+        estimate = ik.unfold([50, 40, 60], 0.9 * TWINS, background=background)
+        expected = estimate.standard_errors()[2]
+    found = estimate.standard_errors(of=[[1, 1, 0], [0, 0, 1], [1, 1, 1], [1, 0, 0], [0.5, 0.5, 3]])
+    assert found[:2] == pytest.approx([expected, expected])
+    assert found[2] == pytest.approx(0, abs=1e-9)
+    assert found[3] == np.inf
+    assert found[4] == pytest.approx(2.5 * expected)
+    assert estimate.standard_errors() == pytest.approx([np.inf, np.inf, expected])
+    lower, upper = estimate.interval(0.95, of=[1, 1, 0], method="wald")
+    assert upper - lower == pytest.approx(2 * 1.959964 * expected)
+
+
+def test_errors_of_counts_scale_with_the_efficiency():
+    """A row of the response scaled by s scales the number behind it, and its error, by 1 / s."""
+    line = np.arange(8)
+    response = np.exp(-0.5 * ((line[:, None] - line + 0.4) / 0.8) ** 2)
+    efficiency = np.array([0.6, 0.8, 0.5, 0.9, 0.7, 0.6, 0.8, 0.5])
+    response *= efficiency[:, None] / response.sum(axis=1, keepdims=True)
+    counts = [150, 330, 420, 400, 220, 90, 35, 12]
+    scale = np.where(line % 2, 1.0, 1e-6)
+    expected = ik.unfold(counts, response).count_errors()
+    found = ik.unfold(counts, response * scale[:, None]).count_errors()
+    assert found * scale == pytest.approx(expected, rel=1e-6)
