@@ -17,6 +17,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Bounds, Grid
+from ibukit.domain.labels import aligned_counts
 from ibukit.errors import DataChanged
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Dataset(arguments.ReadOnlyArrays):
     ----------
     name : str
     counts : ndarray of int, shape (k,)
-        Read-only.
+        Read-only; mappings and Series are aligned by their labels.
     alphabet : Alphabet
     source : str
     landmarks : mapping of name to (lat, lon)
@@ -60,6 +61,11 @@ class Dataset(arguments.ReadOnlyArrays):
     alphabet: Alphabet
     source: str
     landmarks: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if arguments.labelled("counts", self.counts) is not None:
+            counts = aligned_counts("counts", self.counts, self.alphabet)
+            self._keep(counts=arguments.frozen(counts))
 
     @property
     def n(self) -> int:

@@ -24,8 +24,11 @@ from ibukit._ground.array_arguments import Ints as Ints
 from ibukit._ground.array_arguments import first_index
 from ibukit._ground.array_arguments import integers as integers
 from ibukit._ground.array_arguments import is_missing as is_missing
+from ibukit._ground.array_arguments import labelled as labelled
 from ibukit._ground.array_arguments import listed as listed
 from ibukit._ground.array_arguments import numbers as numbers
+from ibukit._ground.array_arguments import refuse_labelled_frame as refuse_labelled_frame
+from ibukit._ground.array_arguments import refuse_labels as refuse_labels
 from ibukit._ground.array_arguments import refuse_text as refuse_text
 from ibukit._ground.array_arguments import whole_array as whole_array
 from ibukit._ground.frozen import ReadOnlyArrays as ReadOnlyArrays
@@ -197,6 +200,7 @@ def codes(name: str, values: ArrayLike, size: int) -> Ints:
 
 def weights(name: str, values: Any, size: int) -> Floats:
     """Return a vector of `size` weights: finite and not negative."""
+    refuse_labels(name, values)
     array = numbers(name, whole_array(name, values), "numbers").copy()
     if array.shape != (size,):
         raise AlphabetMismatch(
@@ -244,6 +248,7 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
 
     It is never clipped or renormalised.
     """
+    refuse_labels(name, values)
     array = numbers(name, values, error=InvalidDistribution)
     if array.ndim != 1 or array.size == 0:
         raise InvalidDistribution(f"{name} must be a non-empty vector, got shape {array.shape}")
@@ -278,6 +283,7 @@ def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> 
 
 def vector(name: str, values: ArrayLike, size: int) -> Floats:
     """Return a vector of `size` finite numbers."""
+    refuse_labels(name, values)
     array = numbers(name, values)
     if array.shape != (size,):
         raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
@@ -289,6 +295,7 @@ def vector(name: str, values: ArrayLike, size: int) -> Floats:
 
 def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> Floats:
     """Return a matrix of losses, shape (k, answers): finite and not negative."""
+    refuse_labelled_frame(name, values)
     array = numbers(name, values)
     wanted = f"({k}, {'at least 1' if columns is None else columns})"
     if (
@@ -311,6 +318,7 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
 
 def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
     """Return the parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
+    refuse_labels("alpha", alpha)
     array = numbers("alpha", alpha, f"a number or {k} numbers")
     if array.shape not in ((), (k,)):
         raise AlphabetMismatch(

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit.errors import AlphabetMismatch
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -60,6 +62,59 @@ def is_missing(label: Any) -> bool:
         return True
     # NaN is the only number that differs from itself.
     return isinstance(label, (float, np.floating)) and label != label
+
+
+def labelled(name: str, values: Any) -> tuple[list[Any] | None, Any] | None:
+    """Return labels and entries of a mapping, a Series or a frame of one column, or None.
+
+    The labels are None if they only number the entries from 0 on, in order, as pandas' default
+    index does.
+    """
+    if isinstance(values, Mapping):
+        return list(values.keys()), list(values.values())
+    index = getattr(values, "index", None)
+    # Lists have a method `index`.
+    if index is None or callable(index):
+        return None
+    if getattr(values, "ndim", 1) != 1:
+        if values.shape[1] != 1:
+            raise ValueError(
+                f"{name} must be a Series, a mapping or an array, got a frame of "
+                f"{values.shape[1]} columns: take one of them"
+            )
+        values = values.iloc[:, 0]
+    return None if _only_numbers(index) else list(index), values.to_numpy()
+
+
+def _only_numbers(index: Any) -> bool:
+    """Return whether an index of pandas is 0, 1, 2, ... in order."""
+    return index.dtype.kind in "iu" and bool((index == np.arange(len(index))).all())
+
+
+def refuse_labels(name: str, values: Any) -> None:
+    """Raise AlphabetMismatch for a vector whose labels nobody has looked at.
+
+    They would be lost, and its entries taken by their positions.
+    """
+    found = labelled(name, values)
+    if found is not None and found[0] is not None:
+        raise AlphabetMismatch(
+            f"{name} must be an array here, got a {type(values).__name__} with labels, which are "
+            "not known to this function: bring its entries into the order that is meant, and give "
+            "these as an array"
+        )
+
+
+def refuse_labelled_frame(name: str, values: Any) -> None:
+    """Raise AlphabetMismatch for a frame whose rows and columns have labels."""
+    if hasattr(values, "columns") and not (
+        _only_numbers(values.index) and _only_numbers(values.columns)
+    ):
+        raise AlphabetMismatch(
+            f"{name} must be an array here, got a frame with labels: bring its rows into the "
+            "order of the alphabet and its columns into that of the reports, by .loc, and give "
+            "these as an array"
+        )
 
 
 def whole_array(name: str, values: Any) -> NDArray[Any]:

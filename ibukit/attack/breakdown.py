@@ -17,6 +17,7 @@ from ibukit.attack._targets import parse_target
 from ibukit.design import least_information
 from ibukit.design.least_information import RateDistortionProblem
 from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError
 
 
@@ -46,7 +47,7 @@ def breakdown_fraction(
 
     Parameters
     ----------
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         Distribution of the honest people.
     alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also what can be reported.
@@ -99,7 +100,7 @@ def breakdown_fraction(
     """
     places = as_alphabet(alphabet)
     k = len(places)
-    honest = arguments.distribution("prior", prior, k)
+    honest = distribution_over("prior", prior, places)
     beta = least_information.valid_beta(beta)
     code = parse_target(target, places, codes)
     if k == 1:

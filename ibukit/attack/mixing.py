@@ -9,6 +9,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import normalize
 from ibukit.domain.grid import Grid
+from ibukit.domain.vectors import aligned_pair, vector_over
 
 
 def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
@@ -19,7 +20,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
 
     Parameters
     ----------
-    weights : array_like, shape (k,)
+    weights : array_like or labelled, shape (k,)
         A distribution or counts: finite, not negative, not all 0. They are divided by their sum.
     grid : Grid
     block : int
@@ -54,7 +55,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
             f"grid must be a Grid, whose cells have rows and columns, got {type(grid).__name__}"
         )
     side = arguments.whole("block", block, 1)
-    shares = normalize(arguments.vector("weights", weights, len(grid)))
+    shares = normalize(vector_over("weights", weights, grid))
     # A block as large as the grid is the whole grid, and so is any larger one.
     rows, cols = (grid.values - grid.first).T // min(side, len(grid))
     # Blocks are numbered row by row.
@@ -75,9 +76,9 @@ def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -
 
     Parameters
     ----------
-    distribution : array_like, shape (k,)
+    distribution : array_like or labelled, shape (k,)
         The estimate :math:`\theta`.
-    public : array_like, shape (k,)
+    public : array_like or labelled, shape (k,)
         A map that no report enters, as a census; see `coarse_map`.
     weight : float
         The share :math:`\lambda` of the estimate, from 0 to 1.
@@ -101,7 +102,8 @@ def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -
     >>> ik.attack.mix_with_public([0.0, 0.0, 1.0], public=ik.uniform(3), weight=0.7)
     array([0.1, 0.1, 0.8])
     """
-    theta = arguments.distribution("distribution", distribution)
-    known = arguments.distribution("public", public, len(theta))
+    first, second = aligned_pair(("distribution", "public"), (distribution, public))
+    theta = arguments.distribution("distribution", first)
+    known = arguments.distribution("public", second, len(theta))
     own = arguments.fraction("weight", weight, "[]")
     return own * theta + (1 - own) * known

@@ -12,8 +12,8 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._targets import alphabet_or_codes, parse_targets
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.distributions import distribution_on
 from ibukit.domain.labels import aligned_counts
+from ibukit.domain.vectors import alphabet_of, distribution_over
 from ibukit.estimate import Estimate
 from ibukit.mechanisms.base import single_part
 from ibukit.tally.part import on_alphabet
@@ -71,12 +71,9 @@ def poison_inputs(
     >>> ik.attack.poison_inputs([500, 400, 0], target=19, fraction=0.1, alphabet=ik.Line(17, 19))
     array([500, 400, 100])
     """
-    secrets = alphabet_or_codes(
-        alphabet,
-        len(counts)
-        if isinstance(counts, Mapping)
-        else np.size(arguments.whole_array("counts", counts)),
-    )
+    over = alphabet_of("counts", counts) if alphabet is None else alphabet
+    size = 0 if over is not None else np.size(arguments.whole_array("counts", counts))
+    secrets = alphabet_or_codes(over, size)
     # This is a copy, to which the adversaries are added.
     people: Ints = aligned_counts("counts", counts, secrets)
     if not people.sum():
@@ -102,7 +99,7 @@ def poisoned_distribution(
 
     Parameters
     ----------
-    distribution : array_like, shape (k,), or Estimate
+    distribution : array_like or labelled, shape (k,)
         That of the honest people, :math:`\pi`.
     target : label or sequence of labels
         The secret that the adversaries claim, or several different ones, each claimed by as many.
@@ -135,23 +132,10 @@ def poisoned_distribution(
     >>> ik.attack.poisoned_distribution([0.5, 0.5, 0.0], target=2, fraction=0.1)
     array([0.45, 0.45, 0.1 ])
     """
-    over = (
-        distribution.alphabet
-        if alphabet is None and isinstance(distribution, Estimate)
-        else alphabet
-    )
-    secrets = alphabet_or_codes(
-        over,
-        np.size(
-            distribution
-            if over is not None
-            else arguments.whole_array("distribution", distribution)
-        ),
-    )
-    size = None if over is None else len(secrets)
-    honest = arguments.distribution(
-        "distribution", distribution_on("distribution", distribution, secrets), size
-    )
+    over = alphabet_of("distribution", distribution) if alphabet is None else alphabet
+    size = 0 if over is not None else np.size(arguments.whole_array("distribution", distribution))
+    secrets = alphabet_or_codes(over, size)
+    honest = distribution_over("distribution", distribution, secrets)
     targets = parse_targets(target, secrets)
     share = arguments.fraction("fraction", fraction, "[)")
     mixed = (1 - share) * honest

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.attack._adversary import scan, with_adversaries
+from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import uniform
 from ibukit.domain.grid import Grid
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
@@ -119,7 +121,7 @@ def robust_mle(
         A rule of `ibu`, for a design that lives on early stopping: shares and reports are found by
         maximisation as always, and the estimate is then IBU's on :math:`\theta` and the shares
         together, begun at those shares. None, the default: the maximiser.
-    start : array_like, shape (k,), optional
+    start : array_like or labelled, shape (k,), optional
         Where IBU starts, by default from the uniform distribution; only with `stop`.
     most : int, optional
         How many different reports adversaries may be found to send, at least 1. None, the default:
@@ -201,7 +203,9 @@ def robust_mle(
         joined, fitted = with_adversaries(single_part(joined), suspect.report), suspect.estimate
     # With a stopping rule IBU starts from the shares that maximisation has found.
     joint = (
-        fitted if stop is None else _early_stopped_ibu(joined, fitted.distribution[k:], stop, start)
+        fitted
+        if stop is None
+        else _early_stopped_ibu(joined, tally.alphabet, fitted.distribution[k:], stop, start)
     )
     reports = tuple(label_of_report(part, report) for report in suspects)
     shares = tuple(joint.distribution[k:].tolist())
@@ -235,11 +239,15 @@ def _checked(result: RobustEstimate, gap: float, tol: float, strict: bool) -> Ro
 
 
 def _early_stopped_ibu(
-    joined: Tally, shares: Floats, stop: Gap | Change | Steps | Discrepancy, start: ArrayLike | None
+    joined: Tally,
+    secrets: Alphabet,
+    shares: Floats,
+    stop: Gap | Change | Steps | Discrepancy,
+    start: ArrayLike | None,
 ) -> Estimate:
     """Run IBU on theta and the adversaries' shares together."""
-    k = len(single_part(joined).mechanism.alphabet) - len(shares)
-    first = uniform(k) if start is None else arguments.distribution("start", start, k)
+    k = len(secrets)
+    first = uniform(k) if start is None else distribution_over("start", start, secrets)
     return ibu(joined, np.append((1 - shares.sum()) * first, shares), stop)
 
 

@@ -18,6 +18,7 @@ from ibukit.bayes._marginals import from_frequencies
 from ibukit.bayes._randomized_response import randomized_response_posterior
 from ibukit.bayes.posterior import Exact, Law, Posterior
 from ibukit.domain.status import Status
+from ibukit.domain.vectors import dirichlet_alpha_over
 from ibukit.errors import ConvergenceError
 from ibukit.tally.tally import Tally, check_bounded
 
@@ -49,7 +50,7 @@ def posterior(
     ----------
     tally : Tally
         Of one mechanism or pooled over several.
-    alpha : float or array_like, shape (k,)
+    alpha : float, array_like or labelled, shape (k,)
         The prior's parameter, above 0; a number is taken for every secret. 0.5 is Jeffreys' prior
         on the simplex, 1 is uniform.
     of : str
@@ -149,8 +150,8 @@ def posterior(
     >>> ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).mean.round(1)
     array([0.6, 0.2, 0.1])
     """
-    prior = arguments.dirichlet_alpha(
-        alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k
+    prior = dirichlet_alpha_over(
+        alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").alphabet
     )
     if not arguments.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")

@@ -12,6 +12,7 @@ from ibukit.channels import DenseChannel
 from ibukit.design import least_information
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.distributions import uniform
+from ibukit.domain.vectors import distribution_over, positive_distribution_over
 from ibukit.errors import ConvergenceError
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.solvers import em
@@ -49,7 +50,7 @@ def blahut_arimoto(
 
     Parameters
     ----------
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are believed to be distributed. A secret of probability 0 has no say in c,
         but a row of the channel like any other: whoever has it can still report, as privately as
         the others.
@@ -64,7 +65,7 @@ def blahut_arimoto(
         With ``steps=None``: :math:`I + \beta\,E\,d` is at most this many nats above the least there
         is, by proof; 1e-9 by default, and at least 1e-12. The optimum comes from the solver of
         `mle`, which does not crawl where probabilities vanish.
-    start : array_like, shape (k,), optional
+    start : array_like or labelled, shape (k,), optional
         The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by
         default. Only with `steps`: the optimum does not depend on it.
     strict : bool
@@ -114,9 +115,8 @@ def blahut_arimoto(
     array([1., 0., 0., 0.])
     """
     secrets = as_alphabet(alphabet)
-    k = len(secrets)
     problem = least_information.RateDistortionProblem(
-        arguments.distribution("prior", prior, k), secrets.distances()
+        distribution_over("prior", prior, secrets), secrets.distances()
     )
     beta = least_information.valid_beta(beta)
     if steps is None:
@@ -135,7 +135,7 @@ def blahut_arimoto(
             )
         # The first channel is that of the start, without an improvement.
         improvements = arguments.whole("steps", steps, 1, MAX_CHANNELS) - 1
-        c = _improved(problem, beta, _valid_start(start, k), improvements)
+        c = _improved(problem, beta, _valid_start(start, secrets), improvements)
         gap, tol = 0.0, 0.0
     mechanism = MatrixMechanism(least_information.channel_of(problem, c, beta), secrets)
     # A gap that is NaN misses every tolerance.
@@ -165,11 +165,11 @@ def _improved(
     return c
 
 
-def _valid_start(start: ArrayLike | None, k: int) -> Floats:
+def _valid_start(start: ArrayLike | None, secrets: Alphabet) -> Floats:
     if start is None:
-        return uniform(k)
+        return uniform(len(secrets))
     why = "and that report would never be made; mix it with the uniform distribution"
-    return arguments.positive_distribution("start", start, k, why).copy()
+    return positive_distribution_over("start", start, secrets, why).copy()
 
 
 def _valid_tol(tol: float) -> float:

@@ -13,6 +13,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design.shokri import LOSS_TOLERANCE
 from ibukit.domain.efficiency import matrix_of
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError
 
 
@@ -37,7 +38,7 @@ def information_gap(
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed.
     beta : float
         What a unit of distance is worth, in nats, above 0.
@@ -84,7 +85,7 @@ def information_gap(
         "loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape
     )
     problem = least_information.RateDistortionProblem(
-        arguments.distribution("prior", prior, len(matrix)), costs
+        distribution_over("prior", prior, mechanism.alphabet), costs
     )
     # The mechanism's own distribution of reports serves as q: at the optimum the two are the same,
     # and the bound is tight. Where exp(-beta loss) underflows for all reports it is no number.
@@ -121,7 +122,7 @@ def protection_gap(
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed, known to the adversary.
     max_quality_loss : float
         Q, in the loss's unit, at least 0.
@@ -174,7 +175,7 @@ def protection_gap(
     0.0763
     """
     matrix = matrix_of(mechanism)
-    weights = arguments.distribution("prior", prior, len(matrix))
+    weights = distribution_over("prior", prior, mechanism.alphabet)
     costs = arguments.losses(
         "loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape
     )

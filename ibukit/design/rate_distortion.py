@@ -15,6 +15,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.design import least_information
 from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
@@ -88,7 +89,7 @@ def rate_distortion(
 
     Parameters
     ----------
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed.
     alphabet : Alphabet or int
         The k secrets, which are also the reports.
@@ -142,7 +143,7 @@ def rate_distortion(
     secrets = as_alphabet(alphabet)
     # The loss is the distance between secret and report, which are of one alphabet.
     problem = least_information.RateDistortionProblem(
-        arguments.distribution("prior", prior, len(secrets)), secrets.distances()
+        distribution_over("prior", prior, secrets), secrets.distances()
     )
     if (beta is None) == (distortion is None):
         raise ValueError(

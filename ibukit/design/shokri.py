@@ -15,6 +15,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design._linear_programme import Unsolved
 from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
@@ -48,7 +49,7 @@ def shokri(
 
     Parameters
     ----------
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed, known to the adversary. For a secret of probability 0 the
         problem says nothing: its row is :math:`q_{y}\,\exp (-\beta\,l(x, y))`, like the others, if
         the choice is "least-information", and the distribution of all reports if it is "vertex".
@@ -143,7 +144,7 @@ def shokri(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    weights = arguments.distribution("prior", prior, k)
+    weights = distribution_over("prior", prior, secrets)
     costs = arguments.losses("loss", secrets.distances() if loss is None else loss, k, k)
     adversary_costs = (
         costs if adversary_loss is None else arguments.losses("adversary_loss", adversary_loss, k)

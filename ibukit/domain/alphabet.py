@@ -459,6 +459,7 @@ def _metric(distances: Any, k: int) -> Floats:
             f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}; a "
             "function becomes one by [[d(x, y) for y in values] for x in values]"
         )
+    arguments.refuse_labelled_frame("distances", distances)
     # Adding 0.0 turns -0.0 into 0.0: equality and hashes of alphabets compare bytes.
     d = arguments.numbers("distances", distances, f"an array of shape ({k}, {k})") + 0.0
     if d.shape != (k, k):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet, Line
-from ibukit.domain.labels import name_of_alphabet
-from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
-
-T = TypeVar("T")
+from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet
+from ibukit.errors import InvalidDistribution, TooLarge
 
 
 class Population(Protocol):
@@ -55,26 +52,6 @@ class EstimatedDistribution(Protocol):
     @property
     def gap(self) -> float:
         """Nats per report by which the likelihood may be below its maximum."""
-
-
-def distribution_on(name: str, values: T | EstimatedDistribution, alphabet: Alphabet) -> T | Floats:
-    """Return an estimate's distribution, if it is over this alphabet; anything else unchanged.
-
-    The integers from 0 stand for the codes of any alphabet of their number.
-    """
-    if not isinstance(values, EstimatedDistribution):
-        return values
-    if not _has_same_secrets(alphabet, values.alphabet):
-        wanted, got = name_of_alphabet(alphabet), name_of_alphabet(values.alphabet)
-        raise AlphabetMismatch(
-            f"{name} must be over {wanted}, got an estimate over "
-            f"{got if got != wanted else 'others'}"
-        )
-    return values.distribution
-
-
-def _has_same_secrets(one: Alphabet, other: Alphabet) -> bool:
-    return one == other or (len(one) == len(other) and Line(0, len(one) - 1) in (one, other))
 
 
 def uniform(k: int) -> Floats:
@@ -219,6 +196,7 @@ def normalize(weights: ArrayLike) -> Floats:
     >>> normalize([1, 3])
     array([0.25, 0.75])
     """
+    arguments.refuse_labels("weights", weights)
     w = arguments.numbers("weights", weights, error=InvalidDistribution)
     if w.ndim != 1 or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
         raise InvalidDistribution(
@@ -264,6 +242,7 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     >>> project_to_simplex([0.75, 0.5, -0.25])
     array([0.625, 0.375, 0.   ])
     """
+    arguments.refuse_labels("v", v)
     array = arguments.numbers("v", v)
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"v must be a non-empty vector of finite numbers, got {v!r}")

@@ -351,6 +351,7 @@ class Grid(Alphabet):
         np.float64(1.0)
         """
         # The values may be of any type, also texts.
+        arguments.refuse_labels("values", values)
         numbers = np.asarray(values)
         if numbers.shape != (len(self),):
             raise AlphabetMismatch(

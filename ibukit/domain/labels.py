@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,25 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     hint : str
         The end of the message if there are other labels: what to do.
     """
-    # On the line 0..k-1 a label is its own code.
-    if type(alphabet) is Line and alphabet.first == 0:
-        return arguments.codes(name, labels, len(alphabet))
     if isinstance(labels, Sized) and not len(labels):
         return np.zeros(0, dtype=np.int64)
     try:
+        # On the line 0..k-1 a label is its own code.
+        if type(alphabet) is Line and alphabet.first == 0:
+            return arguments.codes(name, labels, len(alphabet))
         return alphabet.codes(labels, name=name)
     except AlphabetMismatch as error:
         raise type(error)(f"{error}{hint}") from None
+
+
+def codes_of_index(name: str, labels: Any, alphabet: Alphabet, hint: str) -> Ints:
+    """Return the codes of the labels that a vector has; anything else is another alphabet's."""
+    try:
+        return codes_of(name, labels, alphabet, hint)
+    except AlphabetMismatch:
+        raise
+    except ValueError as error:
+        raise AlphabetMismatch(f"the labels of {error}{hint}") from None
 
 
 def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:
@@ -61,14 +71,16 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
         If a label occurs twice, or a count is missing, negative or not an integer.
     """
     check = arguments.weights if arguments.flag("weighted", weighted) else arguments.counts
-    labelled = _labelled(counts)
-    if labelled is None:
+    found = arguments.labelled(name, counts)
+    if found is None:
         return check(name, counts, len(alphabet))
-    labels, values = labelled
+    labels, values = found
+    if labels is None:
+        labels = list(range(len(values)))
     hint = (
         "; counts with labels are aligned by them: give an array for counts in the alphabet's order"
     )
-    codes = codes_of(name, labels, alphabet, hint)
+    codes = codes_of_index(name, labels, alphabet, hint)
     if len(np.unique(codes)) < len(codes):
         first = int(np.argmax(np.bincount(codes) > 1))
         (twice,) = alphabet.labels_of([first]).tolist()
@@ -79,21 +91,6 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
     aligned = np.zeros(len(alphabet), dtype=checked.dtype)
     aligned[codes] = checked
     return aligned
-
-
-def _labelled(counts: Any) -> tuple[Any, Any] | None:
-    """Return labels and counts of a mapping or a Series; None for arrays and lists."""
-    if isinstance(counts, Mapping):
-        return list(counts.keys()), list(counts.values())
-    index = getattr(counts, "index", None)
-    # Lists have a method `index`.
-    if index is None or callable(index):
-        return None
-    if getattr(counts, "ndim", 1) != 1:
-        raise ValueError(
-            "counts must be a Series, a mapping or an array, got a frame: take one of its columns"
-        )
-    return list(index), counts.to_numpy()
 
 
 def name_of_alphabet(alphabet: Alphabet) -> str:

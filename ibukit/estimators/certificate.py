@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.efficiency import to_all, to_seen
+from ibukit.domain.vectors import distribution_over
 from ibukit.estimate import Estimate, Status
 from ibukit.tally.tally import Tally, check_tally
 
@@ -33,7 +34,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     Parameters
     ----------
     tally : Tally
-    distribution : array_like, shape (k,)
+    distribution : array_like or labelled, shape (k,)
         Any distribution of the secrets, wherever it came from.
 
     Returns
@@ -63,8 +64,8 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     >>> round(ik.gap(tally, [0.4, 0.6]), 4)
     0.0834
     """
-    theta = arguments.distribution(
-        "distribution", distribution, check_tally(tally, lossy=True, weighted=True).k
+    theta = distribution_over(
+        "distribution", distribution, check_tally(tally, lossy=True, weighted=True).alphabet
     )
     return gap_among_seen(tally, to_seen(theta, tally.efficiency))
 
@@ -121,7 +122,7 @@ def as_estimate(value: Estimate | ArrayLike, tally: Tally, name: str, method: st
     """
     if isinstance(value, Estimate):
         return value
-    theta = arguments.distribution(name, value, tally.k)
+    theta = distribution_over(name, value, tally.alphabet)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
 
 

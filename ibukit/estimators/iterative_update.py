@@ -13,6 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.efficiency import to_seen
+from ibukit.domain.vectors import positive_distribution_over
 from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified, gap_among_seen
@@ -58,7 +59,7 @@ def ibu(
     ----------
     tally : Tally
         Of one mechanism or pooled over several (then this is GIBU).
-    start : array_like, shape (k,), optional
+    start : array_like or labelled, shape (k,), optional
         A distribution without zeros; uniform by default.
     stop : Gap, Change, Steps or Discrepancy
         When to stop; by default when the mean log-likelihood is certified within 1e-6 nats of the
@@ -255,8 +256,8 @@ def _start(start: ArrayLike | None, tally: Tally) -> Floats:
     if start is None:
         return to_seen(np.full(tally.k, 1 / tally.k), tally.efficiency)
     theta = to_seen(
-        arguments.positive_distribution(
-            "start", start, tally.k, "and would stay 0; mix it with the uniform distribution"
+        positive_distribution_over(
+            "start", start, tally.alphabet, "and would stay 0; mix it with the uniform distribution"
         ),
         tally.efficiency,
     )

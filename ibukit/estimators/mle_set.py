@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ibukit._ground import arguments
+from ibukit._ground.typing import override
+from ibukit.domain.vectors import aligned
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators.maximum_likelihood import mle
@@ -50,6 +53,10 @@ class MleSet(MaximiserSet):
     """
 
     estimate: Estimate = field(kw_only=True)
+
+    @override
+    def _aligned(self, name: str, values: Any) -> Any:
+        return aligned(name, values, self.estimate.alphabet)
 
 
 def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:

@@ -35,7 +35,7 @@ def posterior_mean(
     ----------
     tally : Tally
         Of one mechanism or pooled over several.
-    alpha : float or array_like, shape (k,)
+    alpha : float, array_like or labelled, shape (k,)
         The prior's parameter, above 0; a number is taken for every secret.
     of : str
         "distribution", of which the users are a sample, or "frequencies" among the users

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
-from ibukit.domain.distributions import distribution_on
 from ibukit.domain.grid import Grid
+from ibukit.domain.vectors import aligned_pair
 from ibukit.errors import ConvergenceError
-from ibukit.estimate import Estimate
 
 
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
@@ -26,8 +25,9 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
 
     Parameters
     ----------
-    p, q : array_like, shape (k,), or Estimate
-        Distributions.
+    p, q : array_like or labelled, shape (k,)
+        Distributions. Those with labels are aligned by them, with each other if no alphabet is
+        known; arrays are in one order.
     alphabet : Alphabet or int
         Whose distances d are the cost; an int k means Line(0, k - 1).
     strict : bool
@@ -115,7 +115,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
 
     Parameters
     ----------
-    p, q : array_like, shape (k,), or Estimate
+    p, q : array_like or labelled, shape (k,)
         Distributions.
 
     Returns
@@ -144,7 +144,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
 
     Parameters
     ----------
-    p, q : array_like, shape (k,), or Estimate
+    p, q : array_like or labelled, shape (k,)
         Any vectors of the same length: raw matrix inversion is welcome.
 
     Returns
@@ -161,7 +161,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     >>> squared_l2([1, 0, 0], [0, 0.5, 0.5])
     1.5
     """
-    first, second = _numbers(p, q)
+    first, second = aligned_pair(("p", "q"), (p, q))
     numbers = arguments.numbers("p", first)
     vector = arguments.vector("p", numbers, numbers.size)
     difference = vector - arguments.vector("q", second, vector.size)
@@ -178,18 +178,6 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
 
 def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:
     """Return two distributions of the same secrets, validated."""
-    first, second = _numbers(p, q, alphabet)
+    first, second = aligned_pair(("p", "q"), (p, q), alphabet)
     first = arguments.distribution("p", first, None if alphabet is None else len(alphabet))
     return first, arguments.distribution("q", second, len(first))
-
-
-def _numbers(
-    p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None
-) -> tuple[ArrayLike, ArrayLike]:
-    """Return the distributions of estimates over one alphabet; other arguments unchanged."""
-    known = [alphabet, *(each.alphabet for each in (p, q) if isinstance(each, Estimate))]
-    space = next((each for each in known if each is not None), None)
-    # Bare numbers belong to no alphabet, so there is nothing to compare.
-    if space is None:
-        return p, q
-    return distribution_on("p", p, space), distribution_on("q", q, space)

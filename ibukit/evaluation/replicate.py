@@ -12,18 +12,20 @@ from contextlib import closing, nullcontext
 from functools import lru_cache
 from importlib.metadata import version
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.dask_tasks import check_client, run_on
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import Population
+from ibukit.domain.labels import aligned_counts
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate
@@ -170,6 +172,7 @@ def replicate(
     """
     import pandas as pd
 
+    population = _in_order(population)
     chosen = _mechanisms_by_name(population, mechanisms)
     functions = _callables("estimators", estimators)
     if not functions:
@@ -237,10 +240,16 @@ def replicate(
     )
 
 
-def _mechanisms_by_name(
-    population: Population, mechanisms: Sequence[Mechanism | FreeWill]
-) -> dict[str, Mechanism | FreeWill]:
-    """Return the mechanisms by the names that the file and the errors give them."""
+class _People(NamedTuple):
+    """A population whose numbers are arrays in the alphabet's order."""
+
+    counts: Ints
+    distribution: Floats
+    alphabet: Alphabet
+
+
+def _in_order(population: Population) -> _People:
+    """Check a population, so that no error comes only when the first worker starts."""
     missing = [
         name for name in ("counts", "distribution", "alphabet") if not hasattr(population, name)
     ]
@@ -250,10 +259,18 @@ def _mechanisms_by_name(
             f"ik.datasets.load_adult_ages() has, got {type(population).__name__} without "
             f"{' and '.join(missing)}"
         )
-    # The numbers are checked here, so that no error comes only when the first worker starts.
-    k = len(population.alphabet)
-    arguments.counts("population.counts", population.counts, k)
-    arguments.distribution("population.distribution", population.distribution, k)
+    alphabet = population.alphabet
+    return _People(
+        aligned_counts("population.counts", population.counts, alphabet),
+        distribution_over("population.distribution", population.distribution, alphabet),
+        alphabet,
+    )
+
+
+def _mechanisms_by_name(
+    population: Population, mechanisms: Sequence[Mechanism | FreeWill]
+) -> dict[str, Mechanism | FreeWill]:
+    """Return the mechanisms by the names that the file and the errors give them."""
     if isinstance(mechanisms, (Mechanism, FreeWill)):
         raise TypeError(
             f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]"

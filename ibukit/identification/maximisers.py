@@ -8,7 +8,7 @@ programmes, say which probabilities the reports determine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,10 @@ class MaximiserSet(arguments.ReadOnlyArrays):
     _secrets: Ints
     _polytope: Polytope | None
 
+    def _aligned(self, name: str, values: Any) -> Any:
+        """Return a vector over the secrets in their order; their labels are not known here."""
+        return values
+
     @property
     def identified(self) -> NDArray[np.bool_]:
         """Mask of the secrets whose probability every MLE agrees on (to 1e-7), shape (k,)."""
@@ -64,7 +68,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
 
         Parameters
         ----------
-        weights : array_like, shape (k,)
+        weights : array_like or labelled, shape (k,)
             Finite.
         strict : bool
             Raise where a linear programme is not solved. False returns what `lower` and `upper`
@@ -91,7 +95,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         >>> [round(end, 3) for end in found.bounds([1, 0, 1])]
         [0.292, 0.292]
         """
-        c = arguments.vector("weights", weights, len(self.lower))
+        c = arguments.vector("weights", self._aligned("weights", weights), len(self.lower))
         if self._polytope is None:
             value = float(c @ self.points[0])
             return value, value
@@ -116,7 +120,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
 
         Parameters
         ----------
-        theta : array_like, shape (k,)
+        theta : array_like or labelled, shape (k,)
             A distribution.
         strict : bool
             Raise where a linear programme is not solved. False returns the distance to the box from
@@ -138,7 +142,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         >>> round(found.distance(found.estimate.distribution), 9)
         0.0
         """
-        p = arguments.distribution("theta", theta, len(self.lower))
+        p = arguments.distribution("theta", self._aligned("theta", theta), len(self.lower))
         if self._polytope is None:
             return float(np.abs(p - self.points[0]).sum() / 2)
         outside = float(np.delete(p, self._secrets).sum())

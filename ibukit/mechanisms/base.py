@@ -26,6 +26,7 @@ from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import aligned_counts, codes_of
 from ibukit.domain.report_kind import ReportKind
+from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits, RationalMatrix
 from ibukit.mechanisms.draws import drawable, secrets_of_users
@@ -494,7 +495,7 @@ class FiniteMechanism(Mechanism):
 
         The secrets are distributed as `theta`.
         """
-        return self._full_channel.forward(arguments.vector("theta", theta, self.k))
+        return self._full_channel.forward(vector_over("theta", theta, self.alphabet))
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Weights on the reports carried back to the secrets, :math:`Mw`, shape (k,)."""

@@ -18,6 +18,7 @@ from ibukit.channels import DenseChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
+from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms import _matrix_entries
@@ -244,7 +245,7 @@ class MatrixMechanism(FiniteMechanism):
         """
         # The channel holds rows over their efficiencies, and columns over their factors: both are
         # multiplied in again.
-        weights = arguments.vector("theta", theta, self.k)
+        weights = vector_over("theta", theta, self.alphabet)
         p = super().forward(weights if self.efficiency is None else weights * self.efficiency)
         return p if self._column_factors is None else p * self._column_factors
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -14,9 +14,8 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.datasets import Dataset
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.distributions import distribution_on
-from ibukit.domain.labels import aligned_counts
 from ibukit.domain.linear_functionals import normal_quantile, parse_functionals
+from ibukit.domain.vectors import distribution_over
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
@@ -86,7 +85,7 @@ def plan(
         Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
         values for their mean. A mapping or Series is one question with weights by label, 0 for the
         labels that it has not. By default each single probability.
-    near : array_like, shape (k,), Estimate, Dataset, mapping or Series, optional
+    near : array_like or labelled, shape (k,), optional
         The expected distribution. By default the worst case over all distributions.
     rng : numpy.random.Generator, optional
         For mechanisms whose reports cannot be listed and have no structure that replaces the list
@@ -226,10 +225,7 @@ def _expected_distribution(near: Any, alphabet: Alphabet) -> Floats:
                 "secrets only have other names, pass near.distribution"
             )
         near = near.distribution
-    near = distribution_on("near", near, alphabet)
-    if isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
-        near = aligned_counts("near", near, alphabet, weighted=True)
-    return arguments.distribution("near", near, len(alphabet))
+    return distribution_over("near", near, alphabet)
 
 
 def reports_needed(variance: float, width: float, z: float) -> int:

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.distributions import EstimatedDistribution, distribution_on
+from ibukit.domain.distributions import EstimatedDistribution
+from ibukit.domain.vectors import vector_over
 from ibukit.plotting._looks import DASHES, PALETTE
 from ibukit.plotting._scales import NAME
 
@@ -75,7 +75,7 @@ def _draw_svg() -> None:
 
 def numbers(values: ArrayLike | EstimatedDistribution, alphabet: Alphabet) -> Floats:
     """Return one number for each element, of an array or of an estimate over this alphabet."""
-    return arguments.vector("values", distribution_on("values", values, alphabet), len(alphabet))
+    return vector_over("values", values, alphabet)
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float] = (WIDTH, 3.6)) -> Axes:

@@ -105,7 +105,7 @@ def panels(
     Parameters
     ----------
     alphabet : Line or int
-    truth : array_like, shape (k,)
+    truth : array_like or labelled, shape (k,)
         Filled, behind each estimate.
     estimates : mapping of name to Estimate
     columns : int

@@ -50,7 +50,7 @@ def heatmap(
     Parameters
     ----------
     grid : Grid
-    values : array_like, shape (k,), or Estimate
+    values : array_like or labelled, shape (k,)
     ax : matplotlib Axes, optional
     vmax : float, optional
         Upper end of the colours, to compare maps.

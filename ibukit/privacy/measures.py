@@ -15,6 +15,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.efficiency import observable_matrix
+from ibukit.domain.vectors import distribution_over
 
 # Relative difference of expected losses up to which guesses count as equally good: rounding of the
 # sums.
@@ -113,7 +114,7 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         The adversary's belief before the report.
     loss : array_like, shape (k, guesses), optional
         The adversary's loss for the guess z if the secret is x; by default the alphabet's
@@ -167,7 +168,7 @@ def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | Non
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         The adversary's belief before the report.
     loss : array_like, shape (k, guesses), optional
         The adversary's loss for the guess z if the secret is x; by default the alphabet's
@@ -213,7 +214,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed.
     loss : array_like, shape (k, m), optional
         The user's loss for the report y if the secret is x; by default the alphabet's distances,
@@ -247,7 +248,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     0.7163
     """
     matrix = observable_matrix(mechanism)
-    weights = arguments.distribution("prior", prior, len(matrix))
+    weights = distribution_over("prior", prior, mechanism.alphabet)
     values = mechanism.alphabet.distances() if loss is None else loss
     return float(weights @ (matrix * arguments.losses("loss", values, *matrix.shape)).sum(axis=1))
 
@@ -263,7 +264,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed.
 
     Returns
@@ -291,7 +292,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     0.1109
     """
     matrix = observable_matrix(mechanism)
-    weights = arguments.distribution("prior", prior, len(matrix))
+    weights = distribution_over("prior", prior, mechanism.alphabet)
     # rel_entr is M log(M / reports), 0 if M is 0; reports of probability 0 are left out.
     reports = weights @ matrix
     return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
@@ -353,7 +354,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     ----------
     mechanism : FiniteMechanism
         Anything with ``matrix()``, shape (k, m).
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         The adversary's belief before the report.
     secret : int
         The code x.
@@ -373,7 +374,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     """
     row = _row(mechanism, secret)
     matrix = observable_matrix(mechanism)
-    weights = arguments.distribution("prior", prior, len(matrix))
+    weights = distribution_over("prior", prior, mechanism.alphabet)
     # Only reports that the secret can make: others may have probability 0 under the prior.
     made = row > 0
     seen = (weights @ matrix)[made]
@@ -429,7 +430,7 @@ def _row(mechanism: HasMatrix, secret: int) -> Floats:
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
     """Return sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
     matrix = observable_matrix(mechanism)
-    weights = arguments.distribution("prior", prior, len(matrix))
+    weights = distribution_over("prior", prior, mechanism.alphabet)
     values = mechanism.alphabet.distances() if loss is None else loss
     return (matrix.T * weights) @ arguments.losses("loss", values, len(matrix))
 

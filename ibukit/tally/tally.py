@@ -17,6 +17,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, StackedChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
+from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
@@ -321,7 +322,7 @@ class Tally(arguments.ReadOnlyArrays):
 
         Parameters
         ----------
-        theta : array_like, shape (k,)
+        theta : array_like or labelled, shape (k,)
 
         Examples
         --------
@@ -330,7 +331,7 @@ class Tally(arguments.ReadOnlyArrays):
         array([0.6, 0.4])
         """
         # The operator works on the secrets among those seen: a report is seen and is this one.
-        weights = arguments.vector("theta", theta, self.k)
+        weights = vector_over("theta", theta, self.alphabet)
         return self.operator.forward(
             weights if self.efficiency is None else weights * self.efficiency
         )

@@ -11,7 +11,7 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.fisher_information import contrasts
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.theory.asymptotics import positive_distribution, principal_axes
+from ibukit.theory.asymptotics import interior_distribution, principal_axes
 
 
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
@@ -33,7 +33,7 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     mechanism : Mechanism or array_like, shape (k, m)
         Over a `Line`, or any alphabet whose distances are those of points on a line. A
         row-stochastic matrix is taken as a `MatrixMechanism` over Line(0, k - 1).
-    theta : array_like, shape (k,)
+    theta : array_like or labelled, shape (k,)
         Distribution of the secrets, without zeros.
 
     Returns
@@ -71,7 +71,7 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     [36.4, 22.2]
     """
     mechanism = as_mechanism(mechanism)
-    p = positive_distribution("theta", theta, mechanism.k)
+    p = interior_distribution("theta", theta, mechanism.alphabet)
     sums = cumulative_sums(mechanism.alphabet)
     if mechanism.k == 1:
         return 0.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.vectors import positive_distribution_over
 from ibukit.errors import NotInvertible
 from ibukit.fisher_information import contrasts
 from ibukit.fisher_information.bits import BitInformation
@@ -40,7 +41,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     ----------
     mechanism : Mechanism or array_like, shape (k, m)
         A row-stochastic matrix is taken as a `MatrixMechanism`.
-    theta : array_like, shape (k,)
+    theta : array_like or labelled, shape (k,)
         Distribution of the secrets, without zeros.
 
     Returns
@@ -96,7 +97,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     SubsetSelection 30.0
     """
     mechanism = as_mechanism(mechanism)
-    p = positive_distribution("theta", theta, mechanism.k)
+    p = interior_distribution("theta", theta, mechanism.alphabet)
     if mechanism.k == 1:
         return 0.0
     mechanism = mechanism.as_finite()
@@ -114,10 +115,10 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         return _from_matrix(mechanism, p)
 
 
-def positive_distribution(name: str, values: ArrayLike, k: int) -> Floats:
+def interior_distribution(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
     """Check a distribution without zeros."""
     why = "and at the boundary the error has another limit; leave out secrets that nobody has"
-    return arguments.positive_distribution(name, values, k, why)
+    return positive_distribution_over(name, values, alphabet, why)
 
 
 def _from_matrix(mechanism: FiniteMechanism, theta: Floats) -> float:

@@ -12,6 +12,7 @@ from scipy.special import betaln
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
+from ibukit.domain.vectors import dirichlet_alpha_over
 from ibukit.errors import ConvergenceError, NotInvertible
 from ibukit.fisher_information import contrasts
 from ibukit.identification.identifiability import identifiable
@@ -124,7 +125,7 @@ def bayes_limits(
     ----------
     mechanism : Mechanism or array_like, shape (k, m)
         Unary encodings up to 16 secrets. A row-stochastic matrix is taken as a `MatrixMechanism`.
-    alpha : float or array_like, shape (k,)
+    alpha : float, array_like or labelled, shape (k,)
         The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
     rng : numpy.random.Generator, optional
         Needed for three secrets or more.
@@ -178,7 +179,8 @@ def bayes_limits(
     """
     mechanism = as_mechanism(mechanism)
     k = arguments.whole("number of secrets", mechanism.k, 2)
-    prior, draws = arguments.dirichlet_alpha(alpha, k), arguments.whole("draws", draws, 2)
+    prior = dirichlet_alpha_over(alpha, mechanism.alphabet)
+    draws = arguments.whole("draws", draws, 2)
     mechanism = mechanism.as_finite()
     if not identifiable(mechanism):
         raise NotInvertible(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import project_to_simplex
+from ibukit.domain.vectors import distribution_over
 from ibukit.mechanisms import average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_mechanism
 from ibukit.mechanisms.categorical.independent_bits import is_bits
@@ -37,7 +38,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     mechanism : Mechanism
         With a matrix of full row rank; where it has more columns than rows, INV uses the
         pseudo-inverse.
-    theta : array_like, shape (k,)
+    theta : array_like or labelled, shape (k,)
         Distribution of the secrets.
 
     Returns
@@ -70,7 +71,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     >>> round(ik.theory.inv_squared_error(mechanism, ages.distribution) / ages.n, 1)
     17.2
     """
-    p = arguments.distribution("theta", theta, require_mechanism(mechanism).k)
+    p = distribution_over("theta", theta, require_mechanism(mechanism).alphabet)
     return inversion_error(mechanism).at(p)
 
 
@@ -139,7 +140,7 @@ def compound_squared_error(
     ----------
     mechanisms : sequence of Mechanism
         One for each group of users; as for `average_mechanism`.
-    theta : array_like, shape (k,)
+    theta : array_like or labelled, shape (k,)
         Distribution of the secrets.
     weights : array_like, shape (len(mechanisms),), optional
         The groups' shares of the users, summing to 1; equal by default.
@@ -175,7 +176,7 @@ def compound_squared_error(
     2.2496
     """
     average = average_mechanism(mechanisms, weights)
-    p = arguments.distribution("theta", theta, average.k)
+    p = distribution_over("theta", theta, average.alphabet)
     shares = (
         np.full(len(mechanisms), 1 / len(mechanisms))
         if weights is None

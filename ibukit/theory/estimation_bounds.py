@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
+from ibukit.domain.alphabet import Line
+from ibukit.domain.vectors import dirichlet_alpha_over, distribution_over
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
@@ -239,7 +241,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
         Number of secrets, at least 2.
     epsilon : float
         Local differential privacy, nats.
-    theta : array_like, shape (k,), optional
+    theta : array_like or labelled, shape (k,), optional
         Distribution of the secrets; the greater of the two bounds is returned.
 
     Returns
@@ -303,7 +305,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
         anywhere = float((secrets - 1) ** 2 / secrets / np.expm1(eps / 2) ** 2)
     if theta is None:
         return anywhere
-    root = np.sqrt(arguments.distribution("theta", theta, secrets))
+    root = np.sqrt(distribution_over("theta", theta, Line(0, secrets - 1)))
     refuse_if_too_large_to_decompose(secrets)
     with one_thread():
         # The sum of singular values of D^(1/2) (I - root root^T) is the trace norm in the bound.
@@ -383,7 +385,7 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
     [0.20913, 0.18413]
     """
     users, eps = arguments.whole("n", n, 1), arguments.positive("epsilon", epsilon)
-    prior = arguments.dirichlet_alpha(alpha, 2)
+    prior = dirichlet_alpha_over(alpha, Line(0, 1))
     product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
     with refuse_overflow(epsilon=eps):
         noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)

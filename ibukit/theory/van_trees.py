@@ -10,6 +10,8 @@ from scipy.special import expit
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Line
+from ibukit.domain.vectors import dirichlet_alpha_over
 from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
 # Points of the quadrature for the mean over U.
@@ -70,7 +72,7 @@ def van_trees_bound(
         Local differential privacy, nats.
     n : int
         Number of users, at least 1.
-    alpha : float or array_like, shape (k,)
+    alpha : float, array_like or labelled, shape (k,)
         The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
     of : {"distribution", "frequencies"}
         Whose error.
@@ -130,7 +132,10 @@ def van_trees_bound(
     (0.001918, 0.001947)
     """
     users, secrets = arguments.whole("n", n, 1), number_of_secrets(k, 2, MAX_PRIOR_LENGTH)
-    eps, prior = arguments.positive("epsilon", epsilon), arguments.dirichlet_alpha(alpha, secrets)
+    eps, prior = (
+        arguments.positive("epsilon", epsilon),
+        dirichlet_alpha_over(alpha, Line(0, secrets - 1)),
+    )
     if not arguments.is_one_of(of, ("distribution", "frequencies")):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())

@@ -139,7 +139,7 @@ WRONG = {
     ),
     "labels of counts": (
         partial(inputs, pd.Series({20: 5, 17: 9}), 1, 0.1),
-        "counts must be codes 0..1, got 20",
+        "target contains 1, which is not in the alphabet",
     ),
     "labels of nothing": (
         partial(inputs, [5, 4, 3], "car", 0.1),

@@ -84,7 +84,9 @@ def test_what_is_missing_or_twice_is_refused():
     with pytest.raises(
         ValueError, match="counts must be a Series, a mapping or an array, got a frame"
     ):
-        RESPONSE.tally_counts(pd.DataFrame({"n": [3, 1, 1]}, index=WORK))
+        RESPONSE.tally_counts(pd.DataFrame({"n": [3, 1, 1], "m": [3, 1, 1]}, index=WORK))
+    one = pd.DataFrame({"n": [1, 1, 3]}, index=WORK[::-1])
+    assert RESPONSE.tally_counts(one).counts.tolist() == [3, 1, 1]
 
 
 def test_codes_are_taken_by_name_alone():

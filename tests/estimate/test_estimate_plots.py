@@ -131,16 +131,26 @@ def test_two_maps_have_the_ends_and_cross_out_what_is_wide():
         ([OVER["line"], [0.1, 0.2, 0.3, 0.4]], [OVER["line"].method, "distribution 2"]),
         ([0.1, 0.2, 0.3, 0.4], ["distribution 1"]),
         (np.full((2, 4), 0.25), ["distribution 1", "distribution 2"]),
-        (OVER["labels"].to_series(), ["distribution 1"]),
         ({"truth": OVER["line"]}, ["truth"]),
     ],
-    ids=["an estimate", "a list", "numbers", "rows", "a series", "a mapping"],
+    ids=["an estimate", "a list", "numbers", "rows", "a mapping"],
 )
 def test_distributions_come_with_or_without_names(curves, names):
     for alphabet in (LINE, ik.Line(0, 3)):
         axes = plotting.distributions(alphabet, curves)
         legend = axes.get_legend()
         assert [text.get_text() for text in legend.get_texts()] == names
+
+
+def test_a_series_is_drawn_over_its_own_labels_only():
+    series = OVER["labels"].to_series()
+    plain = plotting.distributions(WORDS, series)
+    shuffled = plotting.distributions(WORDS, series.iloc[::-1])
+    assert [bar.get_width() for bar in plain.patches] == [
+        bar.get_width() for bar in shuffled.patches
+    ]
+    with pytest.raises(ik.errors.AlphabetMismatch, match="a vector with labels is aligned by them"):
+        plotting.distributions(LINE, series)
 
 
 def test_several_distributions_over_labels():

@@ -152,5 +152,7 @@ DRESSES = {
     "objects": lambda right: right.astype(object) if _numeric(right) else right,
     "series": lambda right: pd.Series(right) if _numeric(right) and right.ndim == 1 else right,
     "arrow": lambda right: pa.array(right) if _numeric(right) and right.ndim == 1 else right,
+    # see `labelled.in_another_order`, which needs to know the labels
+    "shuffled labels": lambda right: right,
     "nothing masked": lambda right: np.ma.array(right) if _numeric(right) else right,
 }

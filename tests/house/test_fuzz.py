@@ -18,7 +18,17 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from fuzz.calls import Call, names_that_must_be_here, registry
-from fuzz.judge import TooSlow, Unclear, check_answer, check_error, outcomes, same
+from fuzz.judge import (
+    TooSlow,
+    Unclear,
+    check_answer,
+    check_error,
+    close,
+    outcome,
+    outcomes,
+    same,
+)
+from fuzz.labelled import in_another_order
 from fuzz.right import RIGHT, key_of
 from fuzz.spoiled import DRESSES, WRONG
 from fuzz.world import ALPHABETS, COUNTS, MECHANISMS, World
@@ -113,7 +123,12 @@ def arguments(call: Call, example, world):
         if call.optional(name) and name not in example.given and name not in wrong:
             continue
         right = RIGHT[call.keys[name]](world)
-        found[name] = WRONG[wrong[name]](right) if name in wrong else DRESSES[example.dress](right)
+        if name in wrong:
+            found[name] = WRONG[wrong[name]](right)
+        elif example.dress == "shuffled labels":
+            found[name] = in_another_order(call.keys[name], right, world)
+        else:
+            found[name] = DRESSES[example.dress](right)
     return found
 
 
@@ -121,11 +136,17 @@ def try_out(example):
     """Make the call of an example and judge what comes of it."""
     call = CALLS[example.call]
 
-    def run():
+    def run(example=example):
         world = replace(example.world)
+        # whatever is drawn later, the mechanism is the same
+        outcome(lambda: world.mechanism)
         return call.run(world, arguments(call, example, world))
 
     found = outcomes([run] * example.threads)
+    if example.dress == "shuffled labels" and not (example.wrong or call.name.endswith(FRESH)):
+        (plain,) = outcomes([lambda: run(replace(example, dress="as it is"))])
+        if not isinstance(found[0], ik.errors.AlphabetMismatch) and not close(found[0], plain):
+            raise Unclear(f"labels in another order give {found[0]}, and without them {plain}")
     for each in found:
         if isinstance(each, TooSlow):
             raise Unclear(f"no answer: {each}")

@@ -30,7 +30,7 @@ from ibukit.errors import ConvergenceError
 from ibukit.fisher_information import contrasts
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.theory.asymptotic_emd import cumulative_sums
-from ibukit.theory.asymptotics import positive_distribution
+from ibukit.theory.asymptotics import interior_distribution
 
 CRITERIA = ("mse", "emd")
 # Largest gap, as a share of the value, that is accepted: of exact bounds, and of a relaxation's.
@@ -100,7 +100,7 @@ def optimal_private(
 
     Parameters
     ----------
-    prior : array_like, shape (k,)
+    prior : array_like or labelled, shape (k,)
         How the secrets are distributed, without zeros: the mechanism is the best for this
         distribution.
     alphabet : Alphabet or int
@@ -202,7 +202,7 @@ def optimal_private(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    theta = positive_distribution("prior", prior, k)
+    theta = interior_distribution("prior", prior, secrets)
     level = arguments.positive("epsilon", epsilon)
     if not arguments.is_one_of(criterion, CRITERIA):
         raise ValueError(f"criterion must be 'mse' or 'emd', got {criterion!r}")

@@ -16,6 +16,7 @@ from ibukit.design.blahut_arimoto import MAX_CHANNELS
 from ibukit.design.least_information import valid_beta
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.distributions import Population, uniform
+from ibukit.domain.vectors import positive_distribution_over
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally
@@ -131,6 +132,4 @@ def _valid_steps(name: str, steps: int | None) -> int | None:
 def _full_support(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
     why = "and neither BA nor IBU could ever raise it; mix it with the uniform distribution"
     # The copy keeps the loop apart from later changes of the caller's array.
-    return arguments.frozen(
-        arguments.positive_distribution(name, values, len(alphabet), why).copy()
-    )
+    return arguments.frozen(positive_distribution_over(name, values, alphabet, why).copy())

@@ -19,6 +19,7 @@ from ibukit.design.privic import options
 from ibukit.design.privic.options import Draw
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import Population, quantize
+from ibukit.domain.vectors import distribution_over, positive_distribution_over
 from ibukit.errors import AlphabetMismatch, ConvergenceError, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate, certified
@@ -71,9 +72,9 @@ class Privic:
     ibu_steps : int or None
         Steps of `ibu` in each cycle; None for the certified maximum, by `mle`, which does not
         depend on where an iteration starts.
-    start : array_like, shape (k,), optional
+    start : array_like or labelled, shape (k,), optional
         The first distribution :math:`\theta^{0}`, nowhere 0; uniform by default.
-    ba_start : array_like, shape (k,), optional
+    ba_start : array_like or labelled, shape (k,), optional
         Where `blahut_arimoto` starts in every cycle, nowhere 0; uniform by default. Only with
         `ba_steps`.
     restart : bool
@@ -220,7 +221,7 @@ class Privic:
         ----------
         tally : Tally
             Of reports through this cycle's `mechanism`.
-        estimate : Estimate or array_like, shape (k,), optional
+        estimate : array_like or labelled, shape (k,), optional
             What you make of this tally, :math:`\mu^{t}`, in the place of the update: a robust
             estimate, say.
         strict : bool
@@ -319,9 +320,9 @@ class Privic:
                 "and the next cycle's IBU, which starts here, could not raise it; mix it with the "
                 "uniform distribution, or set restart=True"
             )
-            arguments.positive_distribution("estimate", values, tally.k, why)
+            positive_distribution_over("estimate", values, self.alphabet, why)
         else:
-            arguments.distribution("estimate", values, tally.k)
+            distribution_over("estimate", values, self.alphabet)
         return as_estimate(estimate, tally, "estimate", "handed in")
 
     def _combine(self, own: Floats, n: int) -> Floats:

@@ -1,0 +1,137 @@
+"""Vectors over an alphabet from outside: what has labels is aligned by them, the rest by position.
+
+Series, mappings, frames of one column and estimates have labels. A Series with pandas' default
+index 0, 1, ... has none, unless the alphabet's labels are other integers: then it could be read in
+two ways, and is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.distributions import EstimatedDistribution
+from ibukit.domain.labels import codes_of_index, name_of_alphabet
+from ibukit.errors import AlphabetMismatch
+
+HINT = (
+    "; a vector with labels is aligned by them: give an array for numbers in the alphabet's order"
+)
+
+
+def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
+    """Return what has labels as an array in the alphabet's order, and anything else unchanged.
+
+    Labels that are left out have a 0. The distribution of an estimate over the integers from 0
+    stands for the codes of any alphabet of their number.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If a label is not in the alphabet, occurs twice, or only numbers the entries where the
+        alphabet's labels are other integers; or if an estimate has other secrets.
+
+    Examples
+    --------
+    >>> aligned("p", {"b": 0.25, "a": 0.75}, Alphabet(["a", "b"]))
+    array([0.75, 0.25])
+    """
+    if isinstance(values, EstimatedDistribution):
+        return _of_estimate(name, values, alphabet)
+    found = arguments.labelled(name, values)
+    if found is None:
+        return values
+    labels, numbers = found
+    if labels is None:
+        if type(alphabet) is Line and alphabet.first != 0:
+            raise AlphabetMismatch(
+                f"{name} must have the labels of {alphabet!r} as its index, or be an array, got a "
+                f"Series with the default index 0 to {len(numbers) - 1}: give "
+                f"{name}.to_numpy() if its entries are in the alphabet's order"
+            )
+        return numbers
+    codes = codes_of_index(name, labels, alphabet, HINT)
+    if len(np.unique(codes)) < len(codes):
+        (twice,) = alphabet.labels_of([np.argmax(np.bincount(codes) > 1)]).tolist()
+        raise AlphabetMismatch(f"{name} must have each label once, got {twice!r} twice")
+    entries = arguments.numbers(name, numbers)
+    result = np.zeros(len(alphabet))
+    result[codes] = entries
+    return result
+
+
+def _of_estimate(name: str, estimate: EstimatedDistribution, alphabet: Alphabet) -> Floats:
+    own = estimate.alphabet
+    if own == alphabet or (len(own) == len(alphabet) and Line(0, len(own) - 1) in (own, alphabet)):
+        return estimate.distribution
+    # The same labels in another order, or with other distances.
+    if len(own) == len(alphabet) and {type(own), type(alphabet)} <= {Alphabet, Line}:
+        with contextlib.suppress(AlphabetMismatch, ValueError):
+            result = np.zeros(len(own))
+            result[alphabet.codes(own.values, name=name)] = estimate.distribution
+            return result
+    wanted, got = name_of_alphabet(alphabet), name_of_alphabet(own)
+    raise AlphabetMismatch(
+        f"{name} must be over {wanted}, got an estimate over {got if got != wanted else 'others'}"
+    )
+
+
+def aligned_pair(
+    names: Sequence[str], values: Sequence[Any], alphabet: Alphabet | None = None
+) -> tuple[Any, Any]:
+    """Return two vectors in one order: an alphabet's, or that of the labels of the first.
+
+    Where no alphabet is known, that of an estimate counts; two vectors with labels are aligned with
+    each other, and labels that one of them lacks have a 0 there.
+    """
+    estimates = [each for each in values if isinstance(each, EstimatedDistribution)]
+    space = estimates[0].alphabet if alphabet is None and estimates else alphabet
+    if space is None:
+        own = [alphabet_of(name, each) for name, each in zip(names, values, strict=True)]
+        if own[0] is None and own[1] is None:
+            return values[0], values[1]
+        if own[0] is None or own[1] is None:
+            odd, other = names if own[1] is None else names[::-1]
+            raise AlphabetMismatch(
+                f"{other} must have labels, because {odd} has: give both as Series or mappings, or "
+                "both as arrays in one order"
+            )
+        space = Alphabet(list(dict.fromkeys([*own[0].values.tolist(), *own[1].values.tolist()])))
+    first, second = (aligned(name, each, space) for name, each in zip(names, values, strict=True))
+    return first, second
+
+
+def distribution_over(name: str, values: Any, alphabet: Alphabet) -> Floats:
+    """Return a distribution in the alphabet's order; it is never clipped or renormalised."""
+    return arguments.distribution(name, aligned(name, values, alphabet), len(alphabet))
+
+
+def positive_distribution_over(name: str, values: Any, alphabet: Alphabet, why: str) -> Floats:
+    """Return a distribution without zeros; `why` ends the message: what a 0 does, what helps."""
+    return arguments.positive_distribution(
+        name, aligned(name, values, alphabet), len(alphabet), why
+    )
+
+
+def vector_over(name: str, values: Any, alphabet: Alphabet) -> Floats:
+    """Return finite numbers in the alphabet's order, shape (k,)."""
+    return arguments.vector(name, aligned(name, values, alphabet), len(alphabet))
+
+
+def dirichlet_alpha_over(alpha: Any, alphabet: Alphabet) -> Floats:
+    """Return the parameter of a Dirichlet prior in the alphabet's order, or one for all secrets."""
+    return arguments.dirichlet_alpha(aligned("alpha", alpha, alphabet), len(alphabet))
+
+
+def alphabet_of(name: str, values: Any) -> Alphabet | None:
+    """Return the alphabet that a vector has itself, if it is an estimate or has labels."""
+    if isinstance(values, EstimatedDistribution):
+        return values.alphabet
+    found = arguments.labelled(name, values)
+    return None if found is None or found[0] is None else Alphabet(found[0])
