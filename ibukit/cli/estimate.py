@@ -11,7 +11,8 @@ from ibukit.cli.output import check_output, write
 from ibukit.estimate import Estimate
 from ibukit.estimators import Gap, Steps, ibu, inv, mle
 from ibukit.tables import TableReports
-from ibukit.tables.readers import PARQUET, open_table
+from ibukit.tables.paths import PARQUET
+from ibukit.tables.readers import open_table
 from ibukit.tables.table import ReportTable
 from ibukit.tables.text import TextFile
 from ibukit.tally.tally import Tally
@@ -61,7 +62,7 @@ def _estimator(options: argparse.Namespace) -> Any:
 
 def _tally(options: argparse.Namespace, mechanism: Any) -> Tally:
     path = options.reports
-    if path.endswith(PARQUET):
+    if path.lower().endswith(PARQUET):
         if options.delimiter is not None:
             raise ValueError("--delimiter does not apply to Parquet: leave it out")
         table = open_table(path)

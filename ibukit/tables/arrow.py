@@ -10,7 +10,9 @@ import narwhals as nw
 from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.frames import ByDuckDB, as_frame, parquet
+from ibukit.tables.frames import ByDuckDB, as_frame
+from ibukit.tables.parquet import ParquetFiles
+from ibukit.tables.paths import DataFile
 from ibukit.tables.table import ReportTable
 
 # Rows of partial counts that are collected before they are added up, which bounds the memory.
@@ -75,7 +77,7 @@ class ArrowDataset(ArrowBatches):
         try:
             files = _files(self._dataset, wanted)
             if files:
-                return parquet(files)
+                return ParquetFiles([DataFile(file, {}) for file in files])
             # Otherwise Arrow reads, with its filters and partitions, and DuckDB counts.
             scanner = self._dataset.scanner(columns=wanted, **READ_AHEAD)
             return ByDuckDB("of Arrow", lambda duckdb: duckdb.from_arrow(scanner))

@@ -1,4 +1,4 @@
-"""Frames that narwhals knows; Parquet files and Arrow datasets as frames of DuckDB."""
+"""Frames that narwhals knows, and relations of DuckDB as frames."""
 
 from __future__ import annotations
 
@@ -64,30 +64,6 @@ class ByDuckDB(Frame):
         # Messages of DuckDB have several lines and may be long.
         message = " ".join(str(error).split())
         return ValueError(f"table {self._shown} cannot be read: {message[:500]}")
-
-
-def parquet(files: list[str]) -> ByDuckDB:
-    """Return the table of Parquet files, which DuckDB reads in a stream."""
-    # Matching columns by name takes a third more time, so it is done only if it may be needed.
-    by_name = not _have_equal_schemas(files)
-    return ByDuckDB(
-        ", ".join(files[:3]), lambda duckdb: duckdb.read_parquet(files, union_by_name=by_name)
-    )
-
-
-def _have_equal_schemas(files: list[str]) -> bool:
-    """Return whether the files certainly have the same columns in the same order."""
-    if len(files) == 1:
-        return True
-    try:
-        from pyarrow.parquet import read_schema
-
-        # Only the footers of the files are read.
-        first, *others = (read_schema(file) for file in files)
-    # pyarrow is missing, a file is remote, or not Parquet: DuckDB will tell.
-    except (ModuleNotFoundError, OSError, ValueError):
-        return False
-    return all(first.equals(other) for other in others)
 
 
 def reader_of(stream: Any) -> Any:

@@ -117,6 +117,10 @@ class TableReports:
             if all_counts.any():
                 yield Group(mechanism, np.concatenate(codes), all_counts, True)
 
+    def order(self, mechanism: Any) -> float:
+        """Return the place of a mechanism, whatever the order in which an engine reads rows."""
+        return self._choose.order(mechanism)
+
     def check(self, piece: Piece) -> None:
         """Raise the error that `groups` would raise at this piece."""
         for mechanism, rows in self._by_mechanism(piece):

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 from ibukit.tables.report_codes import number_in
 
 
-def mechanism_finder(
-    mechanism: Any, epsilon: str | None, by: str | None
-) -> Callable[[Any, str | None, bool], Any]:
-    """Return a function from a value of the column to its mechanism, or None if it has none."""
+class MechanismChoice(Protocol):
+    """The mechanisms of a table's rows, and their order."""
+
+    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
+        """Return the mechanism of a value of the column, or None if it has none."""
+
+    def order(self, mechanism: Any) -> float:
+        """Return the place of a mechanism that was chosen: of its key, or its epsilon."""
+
+
+def mechanism_finder(mechanism: Any, epsilon: str | None, by: str | None) -> MechanismChoice:
+    """Return what finds the mechanism of a value of the column."""
     if epsilon is not None and by is not None:
         raise ValueError(f"epsilon and by must not both be given, got {epsilon!r} and {by!r}")
     if by is not None:
@@ -36,7 +44,18 @@ def mechanism_finder(
             f"; with it, {needs} must name the column that says which mechanism" if needs else ""
         )
         raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}{other}")
-    return lambda value, column, textual: mechanism
+    return _OneMechanism(mechanism)
+
+
+class _OneMechanism:
+    def __init__(self, mechanism: Any) -> None:
+        self._mechanism = mechanism
+
+    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
+        return self._mechanism
+
+    def order(self, mechanism: Any) -> float:
+        return 0
 
 
 class _MechanismOfValue:
@@ -51,9 +70,13 @@ class _MechanismOfValue:
         # In text files values match the keys that are written so.
         self._of = dict(mechanisms)
         self._of_text = {str(value): mechanism for value, mechanism in mechanisms.items()}
+        self._order = {id(each): place for place, each in enumerate(mechanisms.values())}
 
     def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
         return (self._of_text if textual else self._of).get(value)
+
+    def order(self, mechanism: Any) -> float:
+        return self._order[id(mechanism)]
 
 
 class _MechanismOfEpsilon:
@@ -61,6 +84,7 @@ class _MechanismOfEpsilon:
 
     def __init__(self, make: Callable[[float], Any]) -> None:
         self._make, self._made = make, dict[float, Any]()
+        self._order: dict[int, float] = {}
 
     def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
         number = number_in(value) if textual and isinstance(value, str) else value
@@ -83,7 +107,12 @@ class _MechanismOfEpsilon:
                     f"mechanism must return a mechanism for epsilon={epsilon}, got {made!r}"
                 )
             self._made[epsilon] = made
+            # One object may serve for several epsilons, of which the least counts.
+            self._order[id(made)] = min(self._order.get(id(made), epsilon), epsilon)
         return self._made[epsilon]
+
+    def order(self, mechanism: Any) -> float:
+        return self._order[id(mechanism)]
 
 
 def _is_mechanism(thing: Any) -> bool:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -32,11 +32,13 @@ class TextFile(ReportTable):
 
     textual = True
 
-    def __init__(self, path: str, delimiter: str | None = None) -> None:
+    def __init__(
+        self, path: str, delimiter: str | None = None, partition: Mapping[str, str | None] = {}
+    ) -> None:
         self.shown = "standard input" if path == "-" else path
         self._spool: Any = None
         self._path = Path(path) if path != "-" else self._spooled()
-        name = self._path.name.removesuffix(".gz")
+        name = self._path.name.lower().removesuffix(".gz")
         self.delimiter = delimiter or ("\t" if name.endswith(".tsv") else ",")
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
@@ -47,13 +49,17 @@ class TextFile(ReportTable):
         self._header = next(self._rows(), (0, []))[1]
         if not self._header:
             raise ValueError(f"{self.shown} must begin with a line of column names, it is empty")
+        # Hive partitions are columns, unless the file has one of that name.
+        self._partition = {
+            name: value for name, value in partition.items() if name not in self._header
+        }
         self._chunk: Any = None
         self._start = 0
 
     @property
     @override
     def names(self) -> list[str]:
-        return ["report"] if self.headless else self._header
+        return [*(["report"] if self.headless else self._header), *self._partition]
 
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
@@ -64,8 +70,8 @@ class TextFile(ReportTable):
                 )
         # The current chunk is kept, so that `find` can search it for the row of an error.
         for chunk in self._chunks():
-            chunk.columns = self.names
-            self._chunk = chunk[columns.wanted]
+            chunk.columns = self.names[: chunk.shape[1]]
+            self._chunk = chunk.assign(**self._partition)[columns.wanted]
             yield self._piece(columns, self._chunk)
             self._start += len(chunk)
         self._chunk = None

@@ -152,15 +152,18 @@ class Tally(arguments.ReadOnlyArrays):
         r"""Count the reports of a table, where the table lives.
 
         The table's engine counts equal reports, and only the distinct ones travel. Reports of
-        different mechanisms make one pooled tally.
+        different mechanisms make one pooled tally, whose parts are in the order of the epsilons, or
+        of the keys of a mapping.
 
         Parameters
         ----------
         table : frame, dataset, or path
             Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or
             Spark; or the path of Parquet or CSV files, a folder, a pattern such as
-            ``"reports/*.parquet"``, or a list of them. Labels in CSV are text and stand for those
-            that are written so.
+            ``"reports/*.parquet"``, or a list of them, all of one format. In a folder, files and
+            folders whose names begin with ``_`` or ``.`` are no data, and folders such as
+            ``version=1`` are columns (hive partitions), unless the files have one of that name.
+            Labels in CSV are text and stand for those that are written so.
         mechanism : Mechanism, function or mapping
             A function from an epsilon to a mechanism together with `epsilon`, a mapping from values
             of a column to mechanisms together with `by`.
@@ -216,14 +219,17 @@ class Tally(arguments.ReadOnlyArrays):
         )
         # Mechanisms of other packages need not have the argument `weighted`.
         more = {"weighted": True} if weighted else {}
-        tallies = [
-            group.mechanism.tally(group.reports, counts=group.counts, codes=group.codes, **more)
-            for group in rows.groups()
-        ]
+        # Engines of several threads read in any order, in which the parts must not stand.
+        tallies = {
+            (rows.order(group.mechanism), index): group.mechanism.tally(
+                group.reports, counts=group.counts, codes=group.codes, **more
+            )
+            for index, group in enumerate(rows.groups())
+        }
         if not tallies:
             dropped = f": {_counted(rows.dropped)} were dropped" if rows.dropped else ""
             raise ValueError(f"table must hold at least one report, none is left{dropped}")
-        return pool(tallies)._after_dropping(rows.dropped)
+        return pool([tallies[key] for key in sorted(tallies)])._after_dropping(rows.dropped)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replace a file with the tally, all at once or not at all.

@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import ibukit as ik
-from ibukit.tables import arrow, frames
+from ibukit.tables import arrow
 from ibukit.tables.columns import Columns
+from ibukit.tables.parquet import ParquetFiles
+from ibukit.tables.paths import DataFile
 
 LABELS = ["bike", "bus", "car", "train"]
 MECHANISM = ik.RandomizedResponse(LABELS, epsilon=1.0)
@@ -103,7 +105,7 @@ def counted_apart(dataset, column="report"):
 def readers(monkeypatch):
     """Who read a dataset: DuckDB, DuckDB what Arrow reads for it, or Arrow."""
     found = []
-    for name, kind in (("parquet", "files"), ("ByDuckDB", "scan")):
+    for name, kind in (("ParquetFiles", "files"), ("ByDuckDB", "scan")):
         make = getattr(arrow, name)
         monkeypatch.setattr(
             arrow, name, lambda *args, make=make, kind=kind: found.append(kind) or make(*args)
@@ -196,8 +198,7 @@ def test_files_whose_columns_are_in_another_order_are_read_by_name(second, tmp_p
     for name, order in (("1", ["report", "other"]), ("2", second)):
         pq.write_table(pa.table({key: columns[key] for key in order}), tmp_path / f"{name}.parquet")
     # today's DuckDB goes by names in either case, older ones did not
-    assert frames._have_equal_schemas([str(file) for file in sorted(tmp_path.iterdir())]) == (
-        second == ["report", "other"]
-    )
+    files = [DataFile(str(file), {}) for file in sorted(tmp_path.iterdir())]
+    assert ParquetFiles(files)._have_equal_schemas() == (second == ["report", "other"])
     tally = ik.Tally.from_table(tmp_path, ik.RandomizedResponse(["a", "b"], 1.0))
     assert tally.counts.tolist() == [4, 2]

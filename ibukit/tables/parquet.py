@@ -1,0 +1,72 @@
+"""Parquet files as one table, which DuckDB reads in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ibukit._ground.typing import override
+from ibukit.tables.columns import Columns, Piece
+from ibukit.tables.frames import ByDuckDB
+from ibukit.tables.paths import DataFile
+
+
+class ParquetFiles(ByDuckDB):
+    """Parquet files with the same columns; hive partitions are columns that the files lack."""
+
+    def __init__(self, files: list[DataFile]) -> None:
+        paths = [file.path for file in files]
+        self._schemas = _schemas(paths)
+        keys = set().union(*(file.partition for file in files))
+        # Without the schemas, as of remote files, the folders' names cannot be compared with them.
+        known = next(iter(self._schemas.values()), None)
+        own = keys & set() if known is None else keys & set(known.names)
+        if own and own != keys:
+            raise ValueError(
+                f"table must have its partitions {sorted(keys)} in the names of its folders or in "
+                f"its files, got {sorted(own)} in both: name the files by a pattern of one level"
+            )
+        # Matching columns by name takes a third more time, so it is done only if it may be needed.
+        by_name = len(paths) > 1 and not self._have_equal_schemas()
+        super().__init__(
+            ", ".join(paths[:3]),
+            lambda duckdb: duckdb.read_parquet(
+                paths, union_by_name=by_name, hive_partitioning=bool(keys - own)
+            ),
+        )
+
+    @override
+    def pieces(self, columns: Columns) -> Iterator[Piece]:
+        # Matched by name, a column that one file lacks would have missing values there.
+        for path, schema in self._schemas.items():
+            for name in columns.wanted:
+                if name in self.names and not any(
+                    name in other.names for other in self._schemas.values()
+                ):
+                    # It is a hive partition.
+                    continue
+                if name not in schema.names:
+                    raise ValueError(
+                        f"table must have a column {name!r} in every file, {path} has "
+                        f"{', '.join(map(repr, schema.names[:20]))}"
+                    )
+        yield from super().pieces(columns)
+
+    def _have_equal_schemas(self) -> bool:
+        """Return whether the files certainly have the same columns in the same order."""
+        if not self._schemas:
+            return False
+        first, *others = self._schemas.values()
+        return all(first.equals(other) for other in others)
+
+
+def _schemas(paths: list[str]) -> dict[str, Any]:
+    """Return the schema of each file, or nothing if not all of them can be read."""
+    try:
+        from pyarrow.parquet import read_schema
+
+        # Only the footers of the files are read.
+        return {path: read_schema(path) for path in paths}
+    # pyarrow is missing, a file is remote, or not Parquet: DuckDB will tell.
+    except (ModuleNotFoundError, OSError, ValueError):
+        return {}

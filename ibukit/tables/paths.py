@@ -1,0 +1,103 @@
+"""The data files of a path: a file, a folder, a pattern or a URL, as their writers mean them.
+
+Spark, Arrow, DuckDB and Jupyter put into a folder what is not data: files and folders whose names
+begin with a dot (`.ipynb_checkpoints`), or with an underscore (`_temporary`, `_SUCCESS`). Folders
+that are named `version=1` are hive partitions: the value is a column of the files below them.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+PARQUET = (".parquet", ".pq", ".parq")
+DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+# Hive's name of a partition whose value is missing.
+MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class DataFile(NamedTuple):
+    """A file with the values of its hive partitions, by the name of the column."""
+
+    path: str
+    partition: dict[str, str | None]
+
+    @property
+    def columnar(self) -> bool:
+        """True if the file is Parquet, by its name."""
+        return self.path.lower().endswith(PARQUET)
+
+
+def data_files(paths: list[str]) -> list[DataFile]:
+    """Return the files of one format that the paths mean.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path has no file.
+    ValueError
+        If a file is neither Parquet nor text, or some are Parquet and others text.
+    """
+    files = [file for path in paths for file in _expand(path)]
+    for file in files:
+        if not file.path.lower().endswith(PARQUET + DELIMITED):
+            raise ValueError(
+                f"table {file.path!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); "
+                "if it is no table, name the others by a pattern such as 'folder/*.csv'; read "
+                "other formats with your own library and pass the frame"
+            )
+    if len({file.columnar for file in files}) > 1:
+        raise ValueError(
+            "table must be files of one format, got Parquet and text: count each on its own, as "
+            "by the patterns 'folder/*.parquet' and 'folder/*.csv', if they do not hold the same "
+            "reports; tallies add"
+        )
+    # A value that some files lack is no column of the table.
+    common = set.intersection(*(set(file.partition) for file in files))
+    return [
+        DataFile(file.path, {key: file.partition[key] for key in file.partition if key in common})
+        for file in files
+    ]
+
+
+def _expand(path: str) -> list[DataFile]:
+    if "://" in path or os.path.isfile(path):
+        return [DataFile(path, {})]
+    if os.path.isdir(path):
+        root, found = Path(path), sorted(file for file in Path(path).rglob("*") if file.is_file())
+    else:
+        # What a pattern names before its first sign is meant, whatever it is called.
+        root = Path(path.split("*")[0].split("?")[0].split("[")[0]).parent
+        found = [
+            Path(file)
+            for file in sorted(glob.glob(path, recursive=True))
+            if not os.path.isdir(file)
+        ]
+    files = [
+        DataFile(str(file), _partition(file.relative_to(root).parts[:-1]))
+        for file in found
+        if not any(map(_is_hidden, file.relative_to(root).parts))
+    ]
+    if not files:
+        raise FileNotFoundError(
+            f"table {path!r} must be a file, a folder of files or a pattern: there is no file"
+            + (", but of hidden ones, whose names begin with _ or ." if found else "")
+        )
+    return files
+
+
+def _is_hidden(name: str) -> bool:
+    # A partition of a column whose name begins with an underscore is data.
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _partition(folders: tuple[str, ...]) -> dict[str, str | None]:
+    values = {}
+    for folder in folders:
+        name, equals, value = folder.partition("=")
+        if equals and name:
+            values[unquote(name)] = None if value == MISSING_PARTITION else unquote(value)
+    return values
