@@ -27,7 +27,7 @@ class Piece:
     missing : ndarray of bool, shape (s,)
         True if the report or the value that names its mechanism is missing.
     by : ndarray of object, shape (s,), or None
-        Values that name the mechanism.
+        Tuples of the values that name the mechanism.
     counts : ndarray of int, shape (s,)
         Of float, if they are sums of weights.
     """
@@ -40,10 +40,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of the report, of the mechanism, and of the counts."""
+    """Names of the columns of the report, of what names the mechanism, and of the counts."""
 
     report: tuple[str, ...]
-    by: str | None
+    by: tuple[str, ...]
     count: str | None
     weighted: bool = False
     """True if the counts are weights, any numbers from 0 on."""
@@ -53,8 +53,7 @@ class Columns:
         selected = [
             nw.col(name).alias(key) for name, key in zip(self.report, self.keys, strict=False)
         ]
-        if self.by is not None:
-            selected.append(nw.col(self.by).alias(BY))
+        selected += [nw.col(name).alias(f"{BY}{i}") for i, name in enumerate(self.by)]
         if self.count is not None:
             selected.append(nw.col(self.count).alias(COUNT))
         frame = _without_dictionaries(frame.select(*selected))
@@ -64,7 +63,7 @@ class Columns:
     def wanted(self) -> list[str]:
         """The table's own names of the columns that are used, each once."""
         return [
-            name for name in dict.fromkeys([*self.report, self.by, self.count]) if name is not None
+            name for name in dict.fromkeys([*self.report, *self.by, self.count]) if name is not None
         ]
 
     @property
@@ -75,7 +74,8 @@ class Columns:
     @property
     def keys(self) -> list[str]:
         """Internal names of the columns to group by: those of the report and of the mechanism."""
-        return [f"report{i}" for i in range(len(self.report))] + ([] if self.by is None else [BY])
+        reports = [f"report{i}" for i in range(len(self.report))]
+        return reports + [f"{BY}{i}" for i in range(len(self.by))]
 
     def worth_grouping(self, frame: Any) -> bool:
         """Return whether reports repeat so often that grouping them pays."""
@@ -115,9 +115,10 @@ class Columns:
             values, missing = _values(rows["report0"])
         # A row without a mechanism counts as missing, too.
         by = None
-        if self.by is not None:
-            by, unnamed = _values(rows[BY])
-            missing = missing | unnamed
+        if self.by:
+            named = [_values(rows[f"{BY}{i}"]) for i in range(len(self.by))]
+            by = _objects(list(zip(*(each.tolist() for each, _ in named), strict=True)))
+            missing = np.logical_or.reduce([missing, *(unnamed for _, unnamed in named)])
         kind = float if self.weighted else int
         counts = (
             [kind(n) for n in rows[COUNT].to_list()]

@@ -17,7 +17,7 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.mechanism_choice import mechanism_finder
+from ibukit.tables.mechanism_choice import MechanismChoice
 from ibukit.tables.readers import open_table
 from ibukit.tables.report_codes import (
     bit_rows,
@@ -56,7 +56,7 @@ class TableReports:
         report: str | Sequence[str],
         count: str | None = None,
         epsilon: str | None = None,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         unknown: str = "raise",
         missing: str = "raise",
         weighted: bool = False,
@@ -69,15 +69,14 @@ class TableReports:
                 "count must name the column of weights where weighted is True, got None"
             )
         self._action = {"unknown": unknown, "missing": missing}
-        # This function finds the mechanism of a row from the value of the column `by` or `epsilon`.
-        self._choose = mechanism_finder(mechanism, epsilon, by)
+        self._choose = MechanismChoice(mechanism, epsilon, by)
         self._table = open_table(table)
         report_columns = (
             (report,)
             if isinstance(report, str)
             else arguments.items("report", report, "a column, or several")
         )
-        self.columns = Columns(report_columns, by if epsilon is None else epsilon, count, weighted)
+        self.columns = Columns(report_columns, self._choose.columns, count, weighted)
         self._check_columns()
         self.dropped: dict[str, int] = {}
         # Codes and counts of reports that can be listed, by the id of their mechanism.
@@ -87,7 +86,8 @@ class TableReports:
         names = self._table.names
         # All names are checked before anything is read, so that a misspelt one costs no time.
         roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
-        roles += [("epsilon or by", self.columns.by), ("count", self.columns.count)]
+        roles += [("epsilon or by", name) for name in self.columns.by]
+        roles += [("count", self.columns.count)]
         if not self.columns.report:
             raise ValueError("report must name a column, or several, got none")
         for role, name in roles:
@@ -117,7 +117,7 @@ class TableReports:
             if all_counts.any():
                 yield Group(mechanism, np.concatenate(codes), all_counts, True)
 
-    def order(self, mechanism: Any) -> float:
+    def order(self, mechanism: Any) -> tuple[Any, ...]:
         """Return the place of a mechanism, whatever the order in which an engine reads rows."""
         return self._choose.order(mechanism)
 
@@ -143,17 +143,23 @@ class TableReports:
             self._leave_out("missing", piece.counts[piece.missing], self._missing)
         present = np.flatnonzero(~piece.missing)
         if piece.by is None:
-            yield self._choose(None, self.columns.by, self._table.textual), present
+            yield self._choose(()), present
             return
-        # Rows are grouped by the value that names their mechanism, in the order of first
+        # Rows are grouped by the values that name their mechanism, in the order of first
         # occurrence.
-        named: dict[Any, list[int]] = {}
-        for row, value in zip(present.tolist(), piece.by[present].tolist(), strict=True):
-            named.setdefault(value, []).append(row)
-        for value, rows in named.items():
-            mechanism = self._choose(value, self.columns.by, self._table.textual)
+        named: dict[tuple[Any, ...], list[int]] = {}
+        for row, values in zip(present.tolist(), piece.by[present].tolist(), strict=True):
+            try:
+                named.setdefault(values, []).append(row)
+            except TypeError:
+                raise ValueError(
+                    f"{self._choose.shown(values)}, lists, which cannot name a mechanism: make "
+                    "them texts or numbers"
+                ) from None
+        for values, rows in named.items():
+            mechanism = self._choose(values)
             if mechanism is None:
-                self._leave_out("unknown", piece.counts[rows], partial(self._no_mechanism, value))
+                self._leave_out("unknown", piece.counts[rows], partial(self._no_mechanism, values))
             else:
                 yield mechanism, np.array(rows, dtype=np.int64)
 
@@ -227,7 +233,7 @@ class TableReports:
 
     def _missing(self) -> Exception:
         columns = ", ".join(map(repr, self.columns.report))
-        other = "" if self.columns.by is None else f" or {self.columns.by!r}"
+        other = "".join(f" or {name!r}" for name in self.columns.by)
         return ValueError(
             f"column {columns}{other} has missing values; fill them in, or leave these reports out "
             'by missing="drop"'
@@ -246,11 +252,10 @@ class TableReports:
             f"{_advice(values, mechanism)}"
         )
 
-    def _no_mechanism(self, value: Any) -> Exception:
+    def _no_mechanism(self, values: tuple[Any, ...]) -> Exception:
         return AlphabetMismatch(
-            f"column {self.columns.by!r} contains {value!r}, for which there is no mechanism; add "
-            "it to the mapping, "
-            'or say unknown="drop" to leave its reports out'
+            f"{self._choose.shown(values)}, for which there is no mechanism; add one to the "
+            'mapping, or say unknown="drop" to leave its reports out'
         )
 
 

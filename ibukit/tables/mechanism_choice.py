@@ -1,118 +1,173 @@
-"""Find the mechanism of a report: one for all, or by the value of a column."""
+"""Find the mechanism of a report: one for all, or by the values of some columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
+from ibukit._ground import arguments
 from ibukit.tables.report_codes import number_in
 
-
-class MechanismChoice(Protocol):
-    """The mechanisms of a table's rows, and their order."""
-
-    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
-        """Return the mechanism of a value of the column, or None if it has none."""
-
-    def order(self, mechanism: Any) -> float:
-        """Return the place of a mechanism that was chosen: of its key, or its epsilon."""
+Values = tuple[Any, ...]
 
 
-def mechanism_finder(mechanism: Any, epsilon: str | None, by: str | None) -> MechanismChoice:
-    """Return what finds the mechanism of a value of the column."""
-    if epsilon is not None and by is not None:
-        raise ValueError(f"epsilon and by must not both be given, got {epsilon!r} and {by!r}")
-    if by is not None:
-        if not isinstance(mechanism, Mapping):
-            raise TypeError(
-                f"mechanism must be a mapping from values of {by!r} to mechanisms, got "
-                f"{mechanism!r}"
-            )
-        return _MechanismOfValue(mechanism)
-    if epsilon is not None:
-        if _is_mechanism(mechanism) or not callable(mechanism):
-            raise TypeError(
-                f"mechanism must be called with each epsilon of {epsilon!r}, as in lambda eps: "
-                f"RandomizedResponse(labels, eps), got {mechanism!r}"
-            )
-        return _MechanismOfEpsilon(mechanism)
-    if not _is_mechanism(mechanism):
-        needs = "epsilon" if callable(mechanism) else "by" if isinstance(mechanism, Mapping) else ""
-        other = (
-            f"; with it, {needs} must name the column that says which mechanism" if needs else ""
+class MechanismChoice:
+    """The mechanism of each row by its values in `columns`; each is looked up once.
+
+    Parameters
+    ----------
+    mechanism, epsilon, by
+        As for `Tally.from_table`.
+    """
+
+    def __init__(self, mechanism: Any, epsilon: str | None, by: Any) -> None:
+        self._by: Values = (
+            tuple(arguments.items("by", by, "a column, or several"))
+            if isinstance(by, (list, tuple))
+            else ()
+            if by is None
+            else (by,)
         )
-        raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}{other}")
-    return _OneMechanism(mechanism)
-
-
-class _OneMechanism:
-    def __init__(self, mechanism: Any) -> None:
+        self._has_epsilon = epsilon is not None
+        self.columns = (*self._by, epsilon) if self._has_epsilon else self._by
+        self._check(mechanism)
         self._mechanism = mechanism
+        if self._has_keys:
+            self._keys = {self._key(key): place for place, key in enumerate(mechanism)}
+            self._given = list(mechanism.values())
+            # A text that is no key stands for the key that is written so.
+            self._keys_in_text = {tuple(map(str, key)): key for key in self._keys}
+        self._found: dict[Values, Any] = {}
+        self._order: dict[int, Values] = {}
 
-    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
-        return self._mechanism
+    @property
+    def _has_keys(self) -> bool:
+        return bool(self._by) and isinstance(self._mechanism, Mapping)
 
-    def order(self, mechanism: Any) -> float:
-        return 0
+    def __call__(self, values: Values) -> Any:
+        """Return the mechanism of the values of `columns`, or None if they have none."""
+        given = values
+        if self._has_epsilon:
+            # Equal epsilons of different types, texts among them, give one mechanism.
+            values = (*values[:-1], self._level(values[-1]))
+        if values not in self._found:
+            self._found[values] = self._look_up(values, given)
+        return self._found[values]
 
+    def order(self, mechanism: Any) -> Values:
+        """Return the place of a mechanism that was found, whatever the order of the rows.
 
-class _MechanismOfValue:
-    """Mechanisms of a mapping, by the value of a column."""
-
-    def __init__(self, mechanisms: Mapping[Any, Any]) -> None:
-        for value, mechanism in mechanisms.items():
-            if not _is_mechanism(mechanism):
-                raise TypeError(
-                    f"mechanism must map to mechanisms, got {mechanism!r} for {value!r}"
-                )
-        # In text files values match the keys that are written so.
-        self._of = dict(mechanisms)
-        self._of_text = {str(value): mechanism for value, mechanism in mechanisms.items()}
-        self._order = {id(each): place for place, each in enumerate(mechanisms.values())}
-
-    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
-        return (self._of_text if textual else self._of).get(value)
-
-    def order(self, mechanism: Any) -> float:
+        Keys of a mapping have its order, other values rise.
+        """
         return self._order[id(mechanism)]
 
+    def shown(self, values: Values) -> str:
+        """Return the columns and their values for a message."""
+        names = ", ".join(map(repr, self.columns))
+        return f"column {names} contains {', '.join(map(repr, values))}"
 
-class _MechanismOfEpsilon:
-    """Mechanisms by their epsilon; each is made once."""
+    def _look_up(self, values: Values, given: Values) -> Any:
+        place: Values = ()
+        found, rest = self._mechanism, values
+        if self._has_keys:
+            position = self._position(values[: len(self._by)])
+            if position is None:
+                return None
+            found, place, rest = self._given[position], ((position, ""),), values[len(self._by) :]
+        if rest:
+            found = self._made(found, rest, given)
+        if found is None:
+            return None
+        place = (*place, *map(_sortable, rest))
+        # One object may serve for several values, of which the first place counts.
+        self._order[id(found)] = min(self._order.get(id(found), place), place)
+        return found
 
-    def __init__(self, make: Callable[[float], Any]) -> None:
-        self._make, self._made = make, dict[float, Any]()
-        self._order: dict[int, float] = {}
+    def _position(self, values: Values) -> int | None:
+        """Return the place of a key among those of the mapping, or None if it has none."""
+        key = values if values in self._keys else self._keys_in_text.get(tuple(map(str, values)))
+        # Only texts stand for other keys: the number 1 is not the text "1".
+        alike = key is not None and all(
+            isinstance(value, str) or value == part for value, part in zip(values, key, strict=True)
+        )
+        return self._keys[key] if key is not None and alike else None
 
-    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
-        number = number_in(value) if textual and isinstance(value, str) else value
+    def _made(self, make: Any, rest: Values, given: Values) -> Any:
+        try:
+            made = make(*rest)
+        except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+            raise ValueError(f"{self.shown(given)}, which is refused: {error}") from error
+        if not _is_mechanism(made) and not (made is None and self._by):
+            raise TypeError(
+                f"mechanism must return a mechanism for {', '.join(map(repr, rest))}, got {made!r}"
+            )
+        return made
+
+    def _level(self, value: Any) -> float:
+        number = number_in(value) if isinstance(value, str) else value
         if isinstance(number, (bool, str)) or not isinstance(number, (Real, Decimal)):
             raise ValueError(
-                f"column {column!r} must hold numbers, epsilons, it contains {value!r}"
+                f"column {self.columns[-1]!r} must hold numbers, epsilons, it contains {value!r}"
             )
-        # Equal epsilons of different types give one mechanism, so their reports are counted
-        # together.
-        epsilon = float(number)
-        if epsilon not in self._made:
-            try:
-                made = self._make(epsilon)
-            except (ValueError, OverflowError) as error:
-                raise ValueError(
-                    f"column {column!r} contains {value!r}, which is refused: {error}"
-                ) from error
-            if not _is_mechanism(made):
-                raise TypeError(
-                    f"mechanism must return a mechanism for epsilon={epsilon}, got {made!r}"
-                )
-            self._made[epsilon] = made
-            # One object may serve for several epsilons, of which the least counts.
-            self._order[id(made)] = min(self._order.get(id(made), epsilon), epsilon)
-        return self._made[epsilon]
+        return float(number)
 
-    def order(self, mechanism: Any) -> float:
-        return self._order[id(mechanism)]
+    def _key(self, key: Any) -> Values:
+        if len(self._by) == 1:
+            return (key,)
+        if not isinstance(key, tuple) or len(key) != len(self._by):
+            raise ValueError(
+                f"mechanism must have keys of {len(self._by)} values, one for each of "
+                f"{list(self._by)}, got {key!r}"
+            )
+        return key
+
+    def _check(self, mechanism: Any) -> None:
+        by = ", ".join(map(repr, self._by))
+        if not self.columns:
+            if not _is_mechanism(mechanism):
+                needs = (
+                    "by"
+                    if isinstance(mechanism, Mapping)
+                    else "epsilon"
+                    if callable(mechanism)
+                    else ""
+                )
+                other = (
+                    f"; with it, {needs} must name the column that says which mechanism"
+                    if needs
+                    else ""
+                )
+                raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}{other}")
+        elif self._by and isinstance(mechanism, Mapping):
+            for value, each in mechanism.items():
+                if self._has_epsilon and (_is_mechanism(each) or not callable(each)):
+                    raise TypeError(
+                        f"mechanism must map to functions of {self.columns[-1]!r}, as lambda eps: "
+                        f"RandomizedResponse(labels, eps), got {each!r} for {value!r}"
+                    )
+                if not self._has_epsilon and not _is_mechanism(each):
+                    hint = "; name the column of its argument by epsilon" if callable(each) else ""
+                    raise TypeError(
+                        f"mechanism must map to mechanisms, got {each!r} for {value!r}{hint}"
+                    )
+        elif _is_mechanism(mechanism) or not callable(mechanism):
+            expected = (
+                f"a mapping from values of {by} to mechanisms, or a function of them"
+                if not self._has_epsilon
+                else f"a function of the values of {by} and of {self.columns[-1]!r}, or a mapping "
+                f"from the former to functions of the latter"
+                if self._by
+                else f"called with each epsilon of {self.columns[-1]!r}, as in lambda eps: "
+                "RandomizedResponse(labels, eps)"
+            )
+            raise TypeError(f"mechanism must be {expected}, got {mechanism!r}")
+
+
+def _sortable(value: Any) -> tuple[float, str]:
+    """Return a key that sorts values of any types: numbers rise, other values by their text."""
+    return (float(value), "") if isinstance(value, (Real, Decimal)) else (0.0, str(value))
 
 
 def _is_mechanism(thing: Any) -> bool:

@@ -144,7 +144,7 @@ class Tally(arguments.ReadOnlyArrays):
         report: str | Sequence[str] = "report",
         count: str | None = None,
         epsilon: str | None = None,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         unknown: Literal["raise", "drop"] = "raise",
         missing: Literal["raise", "drop"] = "raise",
         weighted: bool = False,
@@ -165,8 +165,11 @@ class Tally(arguments.ReadOnlyArrays):
             ``version=1`` are columns (hive partitions), unless the files have one of that name.
             Labels in CSV are text and stand for those that are written so.
         mechanism : Mechanism, function or mapping
-            A function from an epsilon to a mechanism together with `epsilon`, a mapping from values
-            of a column to mechanisms together with `by`.
+            Together with `by` a mapping from values of a column, or from tuples of the values of
+            several, to mechanisms; or a function of these values, as they stand in the table (in
+            CSV as text), which may return None for unknown ones. Together with `epsilon` a function
+            of an epsilon, a number. With both a function of the values and of the epsilon, or a
+            mapping from the values to functions of the epsilon.
         report : str or sequence of str
             Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or
             have a column for each bit. A grid takes integers (row, column); one with bounds also
@@ -176,8 +179,8 @@ class Tally(arguments.ReadOnlyArrays):
             `weighted` the column of weights, finite numbers from 0 on.
         epsilon : str, optional
             Column of the epsilon that each report was made with.
-        by : str, optional
-            Column that says which mechanism each report came through.
+        by : str or sequence of str, optional
+            Column that says which mechanism each report came through, or several of them.
         unknown : {"raise", "drop"}
             What to do with reports that the mechanism cannot make, points outside the grid among
             them, and with values of `by` without a mechanism. Planar mechanisms report the nearest

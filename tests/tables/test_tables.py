@@ -352,8 +352,13 @@ REFUSED = {
     ),
     "a mechanism and a column of epsilons": (TABLE, MECHANISM, {"epsilon": "eps"}, ["lambda eps"]),
     "a function alone": (TABLE, of_epsilon, {}, ["mechanism", "epsilon"]),
-    "no mapping": (TABLE, of_epsilon, {"by": "b"}, ["mapping", "'b'"]),
-    "both": (TABLE, of_epsilon, {"by": "b", "epsilon": "eps"}, ["epsilon and by"]),
+    "no mapping": (TABLE, MECHANISM, {"by": "b"}, ["mapping", "'b'"]),
+    "both, and one mechanism": (
+        TABLE,
+        MECHANISM,
+        {"by": "b", "epsilon": "eps"},
+        ["function of the values of 'b' and of 'eps'"],
+    ),
     "a wrong word": (TABLE, MECHANISM, {"unknown": "ignore"}, ["unknown", "'ignore'"]),
     "nothing left": (
         TABLE,
