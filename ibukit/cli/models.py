@@ -117,7 +117,11 @@ def alphabet_of(options: argparse.Namespace) -> Alphabet:
 
 
 def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
-    """Return the mechanism of a matrix file; a header and a first column of text are labels."""
+    """Return the mechanism of a matrix file.
+
+    A header names the reports, and then the first column the secrets, as in a DataFrame's file.
+    """
+    reports: list[Any] | None = None
     if path.suffix == ".npy":
         try:
             # Pickled arrays could run code, so they are refused.
@@ -127,42 +131,64 @@ def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
         if not isinstance(matrix, np.ndarray):
             raise ValueError(f"{path} must be one array of numbers, it is an archive of several")
     else:
-        matrix, own = _read_matrix(path)
+        matrix, own, reports = _read_matrix(path)
         if labels is not None and own is not None:
             raise ValueError(f"--labels must be left out, {path} has its own: {own}")
         labels = own if labels is None else labels
-    return MatrixMechanism(matrix, None if labels is None else Alphabet(labels))
+    return MatrixMechanism(matrix, None if labels is None else Alphabet(labels), reports)
 
 
-def _read_matrix(path: Path) -> tuple[Any, list[Any] | None]:
+def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
+    """Return the entries, the labels of the secrets, and those of the reports."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
     if not rows:
         raise ValueError(f"{path} must hold a matrix, it is empty")
+    if len(rows[0][1]) == 1 and _number(rows[0][1][0]) is None:
+        raise ValueError(
+            f"line 1 of {path} must be fields with commas between them, got {rows[0][1][0]!r}"
+        )
     # A corner that is not a number means that the first line and the first column are labels.
     labelled = len(rows) > 1 and _number(rows[0][1][0]) is None
     labels = [row[0].strip() for _, row in rows[1:]] if labelled else None
-    if labels is not None and rows[0][1][1:] not in (
-        labels,
-        [str(i) for i in range(len(rows[0][1]) - 1)],
-    ):
+    header = [cell.strip() for cell in rows[0][1]]
+    reports = _report_labels(header[1:]) if labelled else None
+    # The first column would otherwise be taken for labels where a file has a header only.
+    if labels is not None and any("." in label and _number(label) is not None for label in labels):
         raise ValueError(
-            f"line 1 of {path} must name the reports as the lines name the secrets, or 0, 1, ..."
+            f"{path} must have the names of the secrets in its first column where line 1 names "
+            f"the reports, got the number {labels[0]!r}: begin line 1 with an empty field, and the "
+            "others with a name"
         )
     matrix: list[list[float | None]] = []
     for line, row in rows[labelled:]:
         numbers = [_number(cell) for cell in row[labelled:]]
         if None in numbers:
             column = numbers.index(None) + labelled
+            hint = ", between commas" if ";" in row[column] or "\t" in row[column] else ""
             raise ValueError(
-                f"line {line} of {path}, column {column + 1}: must be a number, got {row[column]!r}"
+                f"line {line} of {path}, column {column + 1}: must be a number{hint}, got "
+                f"{row[column]!r}"
+            )
+        if labelled and len(row) != len(header):
+            raise ValueError(
+                f"line {line} of {path} must have {len(header)} fields, one for each of line 1, it "
+                f"has {len(row)}"
             )
         if matrix and len(numbers) != len(matrix[0]):
             raise ValueError(
                 f"line {line} of {path} must have {len(matrix[0])} numbers, it has {len(numbers)}"
             )
         matrix.append(numbers)
-    return matrix, labels
+    return matrix, labels, reports
+
+
+def _report_labels(names: list[str]) -> list[Any]:
+    """Return the names of the reports; numbers if all of them are whole ones."""
+    # A report 1 of a Parquet file is a number, and in a text file "1" stands for it.
+    numbers = [int(name) if name.isdecimal() else None for name in names]
+    whole = [str(number) for number in numbers] == names
+    return list(numbers) if whole else list(names)
 
 
 def _number(text: str) -> float | None:

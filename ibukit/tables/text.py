@@ -23,6 +23,8 @@ from ibukit.tables.table import ReportTable
 
 # Lines that are read and counted at a time: some 20 MB of text.
 CHUNK_LINES = 2**18
+# Signs that other programs write between columns: where a comma is in numbers, a semicolon.
+OTHER_DELIMITERS = (";", "\t", "|")
 # Errors of a gzip file that is damaged or cut short.
 GZIP_ERRORS = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -49,12 +51,28 @@ class TextFile(ReportTable):
         self._header = next(self._rows(), (0, []))[1]
         if not self._header:
             raise ValueError(f"{self.shown} must begin with a line of column names, it is empty")
+        if delimiter is None:
+            self._refuse_other_delimiters()
         # Hive partitions are columns, unless the file has one of that name.
         self._partition = {
             name: value for name, value in partition.items() if name not in self._header
         }
         self._chunk: Any = None
         self._start = 0
+
+    def _refuse_other_delimiters(self) -> None:
+        """Raise ValueError if the columns are separated by another sign than the usual one."""
+        first, second = ([*(row for _, row in islice(self._rows(), 2)), [], []])[:2]
+        for sign in OTHER_DELIMITERS:
+            # The sign stands in both lines equally often, and makes several columns of one.
+            n = first[0].count(sign)
+            if len(first) == 1 and n and (not second or second[0].count(sign) == n):
+                raise ValueError(
+                    f"line 1 of {self.shown} has one column, {first[0]!r}, with {sign!r} between "
+                    f"names: say --delimiter {sign!r} on the command line, or pass the frame "
+                    f"pandas.read_csv(path, sep={sign!r}, dtype=str); if it is one name, say "
+                    "--delimiter ','"
+                )
 
     @property
     @override

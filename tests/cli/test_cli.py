@@ -305,6 +305,9 @@ BAD = {
     ),
     "another format": ("value\n1\n", [*K3, "--out", "x.txt"], ["--out", ".geojson"]),
     "no such folder": ("value\n1\n", [*K3, "--out", "no/such/x.csv"], ["--out", "no/such"]),
+    "semicolons": ("who;value\nx;0\n", K3, ["'who;value'", "--delimiter ';'", "sep=';'"]),
+    "semicolons and no row": ("who;value\n", K3, ["--delimiter ';'"]),
+    "tabs": ("who\tvalue\nx\t0\n", K3, ["--delimiter '\\t'"]),
     "no map": ("value\n1\n", [*K3, "--out", "x.geojson"], ["GeoJSON", "--bounds"]),
 }
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -78,7 +79,11 @@ def test_check_tells_levels_and_identifiability(tmp_path, capsys):
         ("m.csv", "0.5,0.5\n1\n", ["line 2", "2 numbers"]),
         ("m.csv", "0.5,0.4\n0.5,0.5\n", ["row 0"]),
         ("m.csv", "", ["empty"]),
-        ("m.csv", ",b,a\na,1,0\nb,0,1\n", ["line 1", "name the reports"]),
+        ("m.csv", ",a,a\na,1,0\nb,0,1\n", ["must all be different"]),
+        ("m.csv", ",a,b\na,1\nb,0,1\n", ["line 2", "3 fields"]),
+        ("m.csv", "a,b\n0.9,0.1\n0.2,0.8\n", ["m.csv", "'0.9'", "begin line 1 with an empty"]),
+        ("m.csv", ",a,b\na;1,0\nb;0,1\n", ["line 2", "2"]),
+        ("m.csv", "0.5;0.5\n0.4;0.6\n", ["line 1 of", "commas", "'0.5;0.5'"]),
         ("m.json", "{", ["m.json", "line 1"]),
         ("m.yaml", "a: [", ["m.yaml"]),
         ("m.json", '{"epsilon": 1}', ["mechanism"]),
@@ -92,3 +97,31 @@ def test_bad_mechanisms_are_named(name, content, words, tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert [word for word in words if word not in error] == []
+
+
+# The third report, "U" for unknown, is none of the secrets. Of a test 5 of 100 are positive, whose
+# sides are named 0 and 1: (.05 - .01) / (.85 - .01) are ill.
+S_AND_B, ILL = {"S": 0.2, "B": 0.8}, {"ill": 1 / 21, "well": 20 / 21}
+
+
+@pytest.mark.parametrize(
+    ("matrix", "counts", "expected"),
+    [
+        (",S,B,U\nS,.9,.02,.08\nB,.05,.75,.2\n", "S,220\nB,604\nU,176\n", S_AND_B),
+        (",B,U,S\nS,.02,.08,.9\nB,.75,.2,.05\n", "S,220\nB,604\nU,176\n", S_AND_B),
+        (",0,1\nill,.85,.15\nwell,.01,.99\n", "0,5\n1,95\n", ILL),
+        (",1,0\nill,.15,.85\nwell,.99,.01\n", "0,5\n1,95\n", ILL),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_matrix_names_its_reports(
+    matrix, counts, expected, suffix, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("m.csv").write_text(matrix, encoding="utf-8")
+    Path("c.csv").write_text("report,n\n" + counts, encoding="utf-8")
+    # In Parquet whole numbers are numbers.
+    pd.read_csv("c.csv").to_parquet("c.parquet")
+    assert main(["estimate", f"c.{suffix}", "--mechanism", "m.csv", "--count-column", "n"]) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out), index_col=0)["probability"]
+    assert found.to_dict() == pytest.approx(expected, rel=1e-12)
