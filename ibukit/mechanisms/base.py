@@ -597,9 +597,10 @@ class FiniteMechanism(Mechanism):
     def _default_exact_sampler(self) -> ExactSampler:
         if type(self).draw is not FiniteMechanism.draw:
             raise NoExactSampler(
-                f"{type(self).__name__} has no sampler without roundings; release through its "
-                "matrix: MatrixMechanism(mechanism.matrix(), mechanism.alphabet, "
-                "mechanism.report_alphabet)"
+                f"{type(self).__name__} has no sampler without roundings; for one report of "
+                "each person, release through its matrix, m = MatrixMechanism("
+                "mechanism.matrix(), mechanism.alphabet, mechanism.report_alphabet), and count "
+                "these reports with m.tally"
             )
         return self._matrix_sampler()
 

@@ -173,7 +173,7 @@ class Shy(FiniteMechanism):
 
 def test_a_class_that_inherits_has_no_sampler_of_its_parent():
     with pytest.raises(
-        NoExactSampler, match=r"Louder has no sampler without roundings; release through its matrix"
+        NoExactSampler, match=r"Louder has no sampler without roundings; for one report"
     ):
         Louder(3, 1.0).release([0])
     mechanism = Louder(3, 1.0)

@@ -19,7 +19,8 @@ from ibukit.channels import Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.channels.lookup import MAX_LEVELS, pack_levels
 from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, NoExactSampler
+from ibukit.exact import ExactSampler
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.longitudinal.chances import Chances
 from ibukit.mechanisms.longitudinal.longitudinal_unary_encoding import LongitudinalUnaryEncoding
@@ -169,6 +170,15 @@ class LinkedRounds(Mechanism):
         # Given the kept bits, the number of ones of each bit in T rounds is binomial.
         kept = self.one_round.memoise(secrets, rng)
         return rng.binomial(self.rounds, np.where(kept, *self.instantaneous))
+
+    @override
+    def _default_exact_sampler(self) -> ExactSampler:
+        raise NoExactSampler(
+            f"{type(self).__name__} has no sampler for release, because a second call would draw "
+            "other kept bits: call kept = mechanism.one_round.keep(secrets) once for each person, "
+            "and mechanism.one_round.release(kept) in each of the rounds; the sum of a person's "
+            "rows is the report"
+        )
 
     @override
     def check_reports(self, reports: ArrayLike) -> NDArray[np.uint16]:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
+from ibukit import exact
 from ibukit._ground.arguments import Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.longitudinal.longitudinal_response import LongitudinalResponse
-from ibukit.mechanisms.sketches.hashed_reports import HashedReports
+from ibukit.mechanisms.longitudinal.memoised import Memoised
+from ibukit.mechanisms.sketches.hashed_reports import SEEDS, HashedReports
 
 
 @dataclass(frozen=True)
-class LongitudinalHashing(HashedReports):
+class LongitudinalHashing(Memoised, HashedReports):
     """One report of memoised local hashing (L-OLH): memoised k-RR on hashed buckets.
 
     A user draws a seed, hashes the secret to a bucket 0..g-1, and keeps the seed and the bucket
     randomised by k-RR at `epsilon_inf`. Each round randomises the kept bucket afresh, as in
     `LongitudinalResponse` with g values. So one report has the law of `LocalHashing` at `epsilon`,
-    tightly. Reports are simulated, see `Mechanism`.
+    tightly. Reports are simulated, see `Mechanism`; for people, `keep` draws the seed and the
+    bucket once, without roundings, and `release` one report of them.
 
     Parameters
     ----------
@@ -80,3 +86,20 @@ class LongitudinalHashing(HashedReports):
     @override
     def _perturb(self, buckets: Ints, rng: Generator) -> Ints:
         return self.rounds.draw(buckets, rng)
+
+    @override
+    def _respond_exactly(self, answers: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
+        sampler = self.rounds.second._exact_sampler()
+        return np.column_stack([answers[:, 0], sampler.draw(answers[:, 1], random_bits)])
+
+
+@exact_sampler(LongitudinalHashing)
+def _kept_bucket_sampler(mechanism: LongitudinalHashing) -> exact.ExactSampler:
+    kept = mechanism.rounds.kept._exact_sampler()
+
+    def draw(secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
+        # The seed says nothing about the secret, and the bucket is hidden by k-RR given the seed.
+        seeds = random_bits.draw(len(secrets), (SEEDS - 1).bit_length()).astype(np.int64)
+        return np.column_stack([seeds, kept.draw(mechanism.hash(seeds, secrets), random_bits)])
+
+    return exact.ExactSampler(draw, kept.epsilon)

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ibukit import exact
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.longitudinal.chances import check_levels
+from ibukit.mechanisms.longitudinal.memoised import Memoised
 
 
 @dataclass(frozen=True)
-class LongitudinalResponse(FiniteMechanism):
+class LongitudinalResponse(Memoised, FiniteMechanism):
     r"""One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
 
     The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is
@@ -28,7 +31,8 @@ class LongitudinalResponse(FiniteMechanism):
     :math:`A = e^{\varepsilon_{\mathrm{inf}}} - 1` and :math:`c = e^{\varepsilon} - 1`. (The formula
     of the paper that proposed L-GRR is this one for k = 2 only; for more secrets it leaves out the
     k - 2 other ways, and the reports are more private and less useful than asked for.) Reports are
-    simulated, see `Mechanism`.
+    simulated, see `Mechanism`; for people, `keep` draws the answer once, without roundings, and
+    `release` one report of it.
 
     Parameters
     ----------
@@ -122,3 +126,12 @@ class LongitudinalResponse(FiniteMechanism):
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         return self.second.draw(self.kept.draw(secrets, rng), rng)
+
+    @override
+    def _respond_exactly(self, answers: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
+        return self.second._exact_sampler().draw(answers, random_bits)
+
+
+@exact_sampler(LongitudinalResponse)
+def _kept_answer_sampler(mechanism: LongitudinalResponse) -> exact.ExactSampler:
+    return mechanism.kept._exact_sampler()

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
+from ibukit.errors import NoExactSampler
 from ibukit.mechanisms.categorical.bit_reports import Bits
 from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenProbabilities
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.longitudinal.chances import Chances, after_round, check_levels, check_round
+from ibukit.mechanisms.longitudinal.memoised import Memoised
 
 
 @dataclass(frozen=True)
-class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
+class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     r"""One report of a memoised unary encoding: fresh noise on bits that are kept.
 
     The first time a user reports, the bits of the one-hot secret are randomised by the *permanent*
@@ -29,7 +34,8 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
     :math:`p_1p_2+(1-p_1)\,q_2`, any other with probability :math:`q_1p_2+(1-q_1)\,q_2`: a unary
     encoding, with tight level `epsilon`. However many rounds there are, they tell no more than the
     kept bits, whose level is `epsilon_inf`. `LinkedRounds` has the law of several rounds of one
-    user. Reports are simulated, see `Mechanism`.
+    user. Reports are simulated, see `Mechanism`; for people, `keep` draws the bits once, without
+    roundings, and `release` one report of them.
 
     The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE)
     and `rappor` (the two stages of basic RAPPOR), from the levels or the parameters of their
@@ -169,18 +175,41 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """Draw the bits that users keep, shape (n, k), from the codes of their secrets."""
+        """Simulate the bits that users keep, shape (n, k); people's are drawn by `keep`."""
         rows = (rng.random((len(secrets), self.k)) < self.permanent.q).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.permanent.p
         return rows
 
     def respond(self, kept: Bits, rng: Generator) -> Bits:
-        """Draw the reports of one round from the kept bits: rows of 0 and 1, shape (n, k)."""
+        """Simulate the reports of one round from the kept bits, shape (n, k)."""
         return (rng.random(kept.shape) < np.where(kept, *self.instantaneous)).astype(np.uint8)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
         return self.respond(self.memoise(secrets, rng), rng)
+
+    @override
+    def _respond_exactly(self, answers: NDArray[Any], random_bits: exact.RandomBits) -> Bits:
+        reports = np.zeros(answers.shape, dtype=np.uint8)
+        for bit, probability in zip((1, 0), self.instantaneous, strict=True):
+            chosen = answers == bit
+            reports[chosen] = exact.flip(
+                exact.rational(Fraction(probability)), int(chosen.sum()), random_bits
+            )
+        return reports
+
+
+@exact_sampler(LongitudinalUnaryEncoding)
+def _kept_bits_sampler(mechanism: LongitudinalUnaryEncoding) -> exact.ExactSampler:
+    p, q = (Fraction(probability) for probability in mechanism.permanent)
+    if p == 1 or q == 0:
+        raise NoExactSampler(
+            f"permanent must be two chances (p1, q1) with p1 below 1 and q1 above 0, got "
+            f"{tuple(mechanism.permanent)}: the kept bits would rule secrets out, and so would "
+            "enough reports; take permanent=(0.75, 0.25) or another pair between 0 and 1"
+        )
+    drawn = mechanism._coins(exact.rational(p), exact.rational(q))
+    return drawn._replace(epsilon=lambda: exact.log_rounded_up(p * (1 - q) / ((1 - p) * q)))
 
 
 def _sue_round(epsilon: float) -> Chances:

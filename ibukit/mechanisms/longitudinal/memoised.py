@@ -1,0 +1,127 @@
+"""Base class of memoised mechanisms: an answer is drawn once, and reported on in every round."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.typing import override
+from ibukit.domain.labels import codes_of
+from ibukit.errors import NoExactSampler
+from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits
+from ibukit.mechanisms.base import CODES_HINT, Mechanism
+from ibukit.mechanisms.longitudinal.kept_answers import KeptAnswers
+
+
+class Memoised(Mechanism):
+    """A mechanism for several reports of one person.
+
+    `keep` draws the answer that a person keeps, and `release` one report of it. However many
+    reports there are, they tell no more than the kept answer, whose level is `release_epsilon`;
+    one report alone has the level `epsilon`. A second draw of a kept answer for the same secret
+    adds another `release_epsilon`, so `release` does not take secrets.
+
+    The exact sampler that is registered for a class draws the kept answers.
+    """
+
+    def keep(self, secrets: ArrayLike, *, codes: bool = False) -> KeptAnswers:
+        """Draw the answers that users keep, without a rounding: once in a user's life.
+
+        Random bits are those of the operating system. The level of a kept answer is
+        `release_epsilon`. Call it again for the same users and both answers together have twice
+        that level: store what it returns.
+
+        Parameters
+        ----------
+        secrets : sequence, n labels
+            The users' true values, as for `randomize`.
+        codes : bool
+            Secrets are places instead of labels.
+
+        Raises
+        ------
+        NoExactSampler
+            If the kept answers have no sampler without roundings, or are the secrets themselves.
+        AlphabetMismatch
+            If a secret is not in the alphabet.
+        ValueError
+            If a secret is missing.
+        """
+        sampler = self._exact_sampler()
+        if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
+            places = arguments.codes("secrets", secrets, self.k)
+        else:
+            places = codes_of("secrets", secrets, self.alphabet, CODES_HINT)
+        return KeptAnswers(self, sampler.draw(places, OPERATING_SYSTEM))
+
+    @override
+    def release(self, secrets: Any, *, codes: bool = False) -> NDArray[Any]:
+        """Draw one report of each kept answer, without a rounding: once a round.
+
+        Parameters
+        ----------
+        secrets : KeptAnswers
+            What ``mechanism.keep(secrets)`` returned when the users began. Secrets themselves are
+            refused: drawing an answer anew in each round would tell the secret in the end.
+        codes : bool
+            Reports that can be listed are places instead of labels.
+
+        Returns
+        -------
+        ndarray, n reports
+            As `tally` takes them.
+
+        Raises
+        ------
+        NoExactSampler
+            If secrets are given instead of kept answers, or there is no such sampler.
+        ValueError
+            If the answers were kept by another mechanism.
+        """
+        return super().release(secrets, codes=codes)
+
+    @override
+    def _release_from(self, secrets: Any, codes: bool, random_bits: RandomBits) -> NDArray[Any]:
+        as_codes = arguments.flag("codes", codes)
+        if not isinstance(secrets, KeptAnswers):
+            raise NoExactSampler(
+                f"secrets must be the kept answers of {type(self).__name__}, got "
+                f"{type(secrets).__name__}: call kept = mechanism.keep(secrets) once for each "
+                "person, store it, and call mechanism.release(kept) in every round; an answer "
+                "drawn anew in each round would tell the secret in the end"
+            )
+        if secrets.mechanism != self:
+            raise ValueError(
+                f"secrets must be answers that this {type(self).__name__} kept, got those of "
+                f"another mechanism, {type(secrets.mechanism).__name__} with epsilon "
+                f"{secrets.mechanism.epsilon:g} and {secrets.mechanism.k} secrets: release them by "
+                "the mechanism that kept them"
+            )
+        self._exact_sampler()  # refuses a class that inherits, whose second round may be another
+        reports = self._respond_exactly(secrets.answers, random_bits)
+        return reports if as_codes else self.label_reports(reports)
+
+    def check_kept(self, answers: ArrayLike) -> NDArray[Any]:
+        """Return kept answers in the form in which a round reports on them.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If one is none of the mechanism's.
+        """
+        # They have the form of reports in all these mechanisms.
+        return self.restore_reports(self.check_reports(answers))
+
+    @abstractmethod
+    def _respond_exactly(self, answers: NDArray[Any], random_bits: RandomBits) -> NDArray[Any]:
+        """Draw one report of each kept answer, in the form of `draw`."""
+
+    @override
+    def _default_exact_sampler(self) -> ExactSampler:
+        raise NoExactSampler(
+            f"{type(self).__name__} has no sampler without roundings: it inherits from a mechanism "
+            "that keeps answers, and may have another law; take that mechanism itself"
+        )
