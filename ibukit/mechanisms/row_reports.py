@@ -60,6 +60,8 @@ class NumberedBits(RowReports, BitsInBlocks):
     The tally keeps the distinct rows, packed, after the number's four bytes.
     """
 
+    _numbers_beside: ClassVar[int] = 1
+
     @property
     @abstractmethod
     def _numbers(self) -> tuple[str, int]:

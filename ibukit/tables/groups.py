@@ -24,6 +24,7 @@ from ibukit.tables.report_codes import (
     codes_of_cells,
     codes_of_values,
     number_in,
+    numbered_bits,
     numbers_in_rows,
     rows_of_lists,
 )
@@ -166,7 +167,7 @@ class TableReports:
     def _groups_of(self, mechanism: Any, values: NDArray[Any], counts: Ints) -> Iterator[Group]:
         """Yield the reports of one mechanism; those that can be listed are kept for the end."""
         original = values
-        if values.ndim == 2:
+        if values.ndim == 2 and not _has_bit_texts(values, mechanism):
             values = numbers_in_rows(values, self._table.textual)
         # Reports with labels become codes; other kinds are passed on as bits, rows or numbers.
         labelled = mechanism.report_kind is ReportKind.LABELS
@@ -209,6 +210,8 @@ class TableReports:
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if mechanism.report_kind is ReportKind.BITS:
             return bit_rows(values, mechanism.k)
+        if _has_bit_texts(values, mechanism):
+            return numbered_bits(values, mechanism._bits)
         if values.ndim == 1 and mechanism.report_kind is ReportKind.ROWS:
             values = rows_of_lists(values)
         if values.ndim == 2:
@@ -275,6 +278,17 @@ def _accepted_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
     return np.ones(len(reports), dtype=bool)
 
 
+def _has_bit_texts(values: NDArray[Any], mechanism: Any) -> bool:
+    """Return whether reports of a number and bits have their bits as texts in a second column."""
+    return (
+        mechanism.report_kind is ReportKind.ROWS
+        and hasattr(mechanism, "_bits")
+        and values.ndim == 2
+        and values.shape[1] == 2
+        and any(isinstance(value, str) for value in values[:, 1].tolist())
+    )
+
+
 def _name(mechanism: Any) -> str:
     return type(mechanism).__name__
 
@@ -300,9 +314,17 @@ def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float]
 
 def _reports_of(mechanism: Any) -> str:
     if mechanism.report_kind is ReportKind.BITS:
-        return f"rows of {mechanism.k} bits, as text or in as many columns"
+        return (
+            f"rows of {mechanism.k} bits, as text or in as many columns (texts of 0 and 1, or "
+            'hexadecimal ones that begin with "0x")'
+        )
     if mechanism.report_kind is ReportKind.ROWS:
-        return "rows of numbers, as lists or in as many columns"
+        bits = (
+            f", or in two, of which the second has texts of {mechanism._bits} bits"
+            if hasattr(mechanism, "_bits")
+            else ""
+        )
+        return f"rows of numbers, as lists or in as many columns{bits}"
     if mechanism.report_kind is not ReportKind.LABELS:
         return "numbers"
     alphabet = mechanism.report_alphabet

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.bit_texts import bits_in_texts
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 
@@ -126,18 +127,27 @@ def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArr
             known = ((values == 0) | (values == 1)).all(axis=1)
             rows[known] = values[known]
         return rows, known
-    # Texts are decoded together: the characters "0" and "1" become 0 and 1, others are larger.
     texts = np.array([isinstance(value, str) for value in values], dtype=bool)
-    fits = [len(value) == width and value.isascii() for value in values[texts]]
-    at = np.flatnonzero(texts)[np.array(fits, dtype=bool)]
-    read = np.frombuffer("".join(values[at]).encode(), dtype=np.uint8).reshape(-1, width) - ord("0")
-    good = (read <= 1).all(axis=1)
-    rows[at[good]], known[at[good]] = read[good], True
+    rows[texts], known[texts] = bits_in_texts(values[texts].tolist(), width)
     for index in np.flatnonzero(~texts):
         row = np.asarray(values[index]) if np.ndim(values[index]) == 1 else np.zeros(0)
         if row.shape == (width,) and row.dtype.kind in "biuf" and ((row == 0) | (row == 1)).all():
             rows[index], known[index] = row, True
     return rows, known
+
+
+def numbered_bits(values: NDArray[Any], width: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return rows (number, text of bits) as rows of the number and the bits, and which are such.
+
+    Parameters
+    ----------
+    values : ndarray, shape (s, 2)
+    width : int
+        Number of bits.
+    """
+    numbers, whole = whole_numbers(values[:, 0], textual=True)
+    bits, known = bits_in_texts(values[:, 1].tolist(), width)
+    return np.column_stack([numbers, bits]), whole & known
 
 
 def rows_of_lists(values: NDArray[Any]) -> NDArray[Any]:

@@ -171,8 +171,9 @@ class Tally(arguments.ReadOnlyArrays):
             of an epsilon, a number. With both a function of the values and of the epsilon, or a
             mapping from the values to functions of the epsilon.
         report : str or sequence of str
-            Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or
-            have a column for each bit. A grid takes integers (row, column); one with bounds also
+            Column of the reports. Rows of bits are a column of texts such as "0101", or "0x05" in
+            hexadecimal digits, or of lists, or have a column for each bit; a number before them has
+            a column of its own. A grid takes integers (row, column); one with bounds also
             (latitude, longitude), as CSV has them.
         count : str, optional
             Column that says how often each report was seen: whole numbers from 0 on. With

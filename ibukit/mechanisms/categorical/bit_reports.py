@@ -15,6 +15,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.bit_texts import bits_in_texts
 from ibukit.domain.labels import aligned_counts
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
@@ -56,6 +57,32 @@ class BitsInBlocks(WholeRows):
     @abstractmethod
     def _bits(self) -> int:
         """Number of bits of a report."""
+
+    @override
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        values = super().code_reports(reports)
+        # Texts of bits, alone or beside a number, are what files have.
+        if values.dtype.kind in "OUT" and values.ndim in (1, 2) and len(values):
+            return self._read_texts(values)
+        return values
+
+    def _read_texts(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return rows of numbers where reports are texts of bits; others unchanged."""
+        texts = values if values.ndim == 1 else values[:, -1]
+        beside = 0 if values.ndim == 1 else values.shape[1] - 1
+        if beside != self._numbers_beside or not all(isinstance(text, str) for text in texts):
+            return values
+        bits, known = bits_in_texts(texts.tolist(), self._bits)
+        if not known.all():
+            raise AlphabetMismatch(
+                f"reports must be texts of {self._bits} bits 0 and 1, or hexadecimal ones that "
+                f'begin with "0x", got {str(texts[np.argmin(known)])!r} at index '
+                f"{np.argmin(known)}"
+            )
+        return bits if not beside else np.column_stack([values[:, :-1].astype(np.int64), bits])
+
+    _numbers_beside: ClassVar[int] = 0
+    """How many numbers a report has before its bits."""
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
