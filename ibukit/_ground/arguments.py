@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -171,6 +171,12 @@ def path(name: str, value: Any) -> Path:
     ):
         raise TypeError(f"{name} must be a path to a file, got {value!r}")
     return Path(value)
+
+
+def choices(words: Sequence[str]) -> str:
+    """Return words in quotes as a sentence lists them: "raise", "keep" or "drop"."""
+    quoted = [f'"{word}"' for word in words]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[:-1] else quoted)
 
 
 def is_one_of(value: Any, known: Container[str]) -> bool:

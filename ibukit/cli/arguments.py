@@ -6,6 +6,8 @@ import argparse
 import re
 from typing import NoReturn
 
+from ibukit._ground.doors import words_of
+
 ESTIMATE_BY = ("mle", "ibu", "inv", "inv-n", "inv-p")
 
 EXAMPLES = """examples:
@@ -84,7 +86,10 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     # Both have the same two actions, as in `Tally.from_table`.
     for what in ("unknown", "missing"):
         columns.add_argument(
-            f"--{what}", choices=("raise", "drop"), default="raise", help=f"{what} reports"
+            f"--{what}",
+            choices=words_of("ibukit estimate", f"--{what}"),
+            default="raise",
+            help=f"{what} reports",
         )
     _mechanism(command.add_argument_group("mechanism"), positional=False)
     result = command.add_argument_group("result")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
+from ibukit._ground.doors import words_of
 from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
@@ -28,8 +29,6 @@ from ibukit.tables.report_codes import (
     numbers_in_rows,
     rows_of_lists,
 )
-
-ACTIONS = ("raise", "drop")
 
 
 class Group(NamedTuple):
@@ -63,8 +62,8 @@ class TableReports:
         weighted: bool = False,
     ) -> None:
         for name, action in (("unknown", unknown), ("missing", missing)):
-            if not arguments.is_one_of(action, ACTIONS):
-                raise ValueError(f'{name} must be "raise" or "drop", got {action!r}')
+            if not arguments.is_one_of(action, words := words_of("Tally.from_table", name)):
+                raise ValueError(f"{name} must be {arguments.choices(words)}, got {action!r}")
         if arguments.flag("weighted", weighted) and count is None:
             raise ValueError(
                 "count must name the column of weights where weighted is True, got None"

@@ -8,6 +8,7 @@ import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.doors import words_of
 from ibukit.domain import geography
 from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
@@ -73,9 +74,10 @@ def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
     outside : {"raise", "keep", "drop"}
         What to do with points outside the grid.
     """
-    if not arguments.is_one_of(outside, ("raise", "keep", "drop")):
+    words = words_of("PlanarLaplace.tally_points", "outside")
+    if not arguments.is_one_of(outside, words):
         raise ValueError(
-            f'outside must be "raise", "keep" or "drop", got {outside!r}; reports that were moved '
+            f"outside must be {arguments.choices(words)}, got {outside!r}; reports that were moved "
             "to the nearest cell go into tally, by codes from grid.locate"
         )
     if geography.is_geopandas(points):

@@ -1,0 +1,89 @@
+"""The doors by which data come in, and what each of them reads.
+
+The words that a door takes are read from here, and the page *From your file to a tally* of the book
+is written from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Door:
+    """A function that reads reports, or counts of them.
+
+    Parameters
+    ----------
+    reads : str
+        What it takes, in words.
+    unknown, missing : str
+        What becomes of what the mechanism cannot report, and of what is not there.
+    words : mapping of str to tuple of str
+        The words that each of its arguments takes, the default first.
+    """
+
+    reads: str
+    unknown: str
+    missing: str
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+REFUSED = "refused, with the first one"
+
+DOORS = {
+    "Mechanism.tally": Door(
+        "one report after the other: labels in a list, an array, a Series or an Arrow array; codes "
+        'with `codes=True`; rows of bits also as texts, "0101", or "0x05" in hexadecimal digits; a '
+        "number before the bits beside them; of a grid pairs (row, column), places on the globe "
+        "where it has bounds",
+        REFUSED,
+        REFUSED,
+    ),
+    "FiniteMechanism.tally_counts": Door(
+        "how often each report was seen: a Series, a mapping or a `value_counts()`, by its labels; "
+        "an array in the order of the reports; weights with `weighted=True`",
+        REFUSED,
+        "a label that is not named was not seen",
+    ),
+    "PlanarLaplace.tally_points": Door(
+        "points in the plane: an array of (x, y) in the grid's unit; a GeoSeries or GeoDataFrame",
+        "`outside`: refused, counted where they are, or left out",
+        REFUSED,
+        {"outside": ("raise", "keep", "drop")},
+    ),
+    "Tally.from_table": Door(
+        "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files, "
+        "a folder or a pattern; names of folders such as `version=1` are columns, names that begin "
+        "with `_` or `.` no data. A text stands for the label, the number or the key that is "
+        "written so; rows of bits are texts, lists or a column for each bit; one mechanism for all "
+        "rows, or one by the values of columns",
+        "`unknown`: refused, or left out and counted in `dropped`",
+        "`missing`: refused, or left out and counted in `dropped`",
+        {"unknown": ("raise", "drop"), "missing": ("raise", "drop")},
+    ),
+    "scale.tally": Door(
+        "partitions of Dask, or files of rows of bits on disk, whose reports stay where they are",
+        REFUSED,
+        REFUSED,
+    ),
+    "unfold": Door(
+        "counts of bins, also expected or weighted ones, and a matrix: frames and Series by their "
+        "labels, arrays in order",
+        REFUSED,
+        REFUSED,
+    ),
+    "ibukit estimate": Door(
+        "CSV, also gzipped, Parquet, or standard input; mechanisms by name, from a matrix file "
+        "that names its secrets and reports, or from a file of parameters",
+        "`--unknown`: refused, with its line, or left out",
+        "`--missing`: refused, with its line, or left out",
+        {"--unknown": ("raise", "drop"), "--missing": ("raise", "drop")},
+    ),
+}
+
+
+def words_of(door: str, argument: str) -> tuple[str, ...]:
+    """Return the words that an argument of a door takes, the default first."""
+    return DOORS[door].words[argument]
