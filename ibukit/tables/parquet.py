@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,8 +31,12 @@ class ParquetFiles(ByDuckDB):
         by_name = len(paths) > 1 and not self._have_equal_schemas()
         super().__init__(
             ", ".join(paths[:3]),
+            # The signs of a pattern in a file's name would stand for other files; patterns in URLs
+            # are DuckDB's own.
             lambda duckdb: duckdb.read_parquet(
-                paths, union_by_name=by_name, hive_partitioning=bool(keys - own)
+                [path if "://" in path else glob.escape(path) for path in paths],
+                union_by_name=by_name,
+                hive_partitioning=bool(keys - own),
             ),
         )
 

@@ -15,6 +15,8 @@ from urllib.parse import unquote
 
 PARQUET = (".parquet", ".pq", ".parq")
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+# Folders of formats whose log says which of their files are valid: the others are old versions.
+LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Apache Hudi"}
 # Hive's name of a partition whose value is missing.
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -67,6 +69,7 @@ def _expand(path: str) -> list[DataFile]:
     if "://" in path or os.path.isfile(path):
         return [DataFile(path, {})]
     if os.path.isdir(path):
+        _refuse_logs(Path(path))
         root, found = Path(path), sorted(file for file in Path(path).rglob("*") if file.is_file())
     else:
         # What a pattern names before its first sign is meant, whatever it is called.
@@ -87,6 +90,16 @@ def _expand(path: str) -> list[DataFile]:
             + (", but of hidden ones, whose names begin with _ or ." if found else "")
         )
     return files
+
+
+def _refuse_logs(folder: Path) -> None:
+    """Raise ValueError for a folder whose log says which of its files are valid."""
+    for log, writer in LOGS.items():
+        if (folder / log).is_dir():
+            raise ValueError(
+                f"table {str(folder)!r} must be read by a library of {writer}, whose log says "
+                "which of its files are valid: pass the frame"
+            )
 
 
 def _is_hidden(name: str) -> bool:

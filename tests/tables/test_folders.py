@@ -158,3 +158,21 @@ def test_zipped_files_are_text_whatever_the_letters(tmp_path):
     with gzip.open(tmp_path / "R.CSV.GZ", "wt") as file:
         file.write("report\na\nb\n")
     assert ik.Tally.from_table(tmp_path, MECHANISM).n == 2
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_names_of_files_are_no_patterns(tmp_path, kind):
+    write(tmp_path / "day=1" / f"x.{kind}")
+    write(tmp_path / "day=[1]" / f"x.{kind}", ROWS[:1])
+    assert ik.Tally.from_table(tmp_path, MECHANISM).n == 5
+    assert ik.Tally.from_table(tmp_path / "day=[1]" / f"x.{kind}", MECHANISM).n == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "writer"), [("_delta_log", "Delta Lake"), (".hoodie", "Apache Hu")]
+)
+def test_a_folder_with_a_log_of_its_files_is_refused(tmp_path, log, writer):
+    write(tmp_path / "x.parquet")
+    (tmp_path / log).mkdir()
+    with pytest.raises(ValueError, match=f"table '.*' must be .* of {writer}.*: pass the frame"):
+        ik.Tally.from_table(tmp_path, MECHANISM)
