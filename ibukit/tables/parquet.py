@@ -11,6 +11,9 @@ from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB
 from ibukit.tables.paths import DataFile
 
+# The column in which DuckDB says which file a row is from; no file has a column of this name.
+FILE = "\x1f file"
+
 
 class ParquetFiles(ByDuckDB):
     """Parquet files with the same columns; hive partitions are columns that the files lack."""
@@ -29,16 +32,26 @@ class ParquetFiles(ByDuckDB):
             )
         # Matching columns by name takes a third more time, so it is done only if it may be needed.
         by_name = len(paths) > 1 and not self._have_equal_schemas()
-        super().__init__(
-            ", ".join(paths[:3]),
-            # The signs of a pattern in a file's name would stand for other files; patterns in URLs
-            # are DuckDB's own.
-            lambda duckdb: duckdb.read_parquet(
-                [path if "://" in path else glob.escape(path) for path in paths],
-                union_by_name=by_name,
-                hive_partitioning=bool(keys - own),
-            ),
-        )
+        # The signs of a pattern in a file's name would stand for other files; patterns in URLs are
+        # DuckDB's own.
+        shown = [path if "://" in path else glob.escape(path) for path in paths]
+
+        def relation(connection: Any) -> Any:
+            options: dict[str, Any] = {"files": shown, "by_name": by_name}
+            source = "FROM read_parquet($files, union_by_name = $by_name, hive_partitioning = false"
+            if not keys - own:
+                return connection.sql(f"{source})", params=options)
+            import pandas as pd
+
+            # DuckDB alone would also take folders above the table's, before columns of the files.
+            values = {key: [file.partition[key] for file in files] for key in keys - own}
+            folders = pd.DataFrame({FILE: paths, **values}, dtype="str").drop_duplicates()
+            connection.register("folders", folders)
+            return connection.sql(
+                f"{source}, filename = '{FILE}') JOIN folders USING (\"{FILE}\")", params=options
+            )
+
+        super().__init__(", ".join(paths[:3]), relation)
 
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:

@@ -176,3 +176,15 @@ def test_a_folder_with_a_log_of_its_files_is_refused(tmp_path, log, writer):
     (tmp_path / log).mkdir()
     with pytest.raises(ValueError, match=f"table '.*' must be .* of {writer}.*: pass the frame"):
         ik.Tally.from_table(tmp_path, MECHANISM)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_above_the_table_are_no_columns(tmp_path, kind):
+    # The files have a column of the name of a folder above, which holds something else.
+    for version in (1, 2):
+        rows = ROWS.assign(eps=[1.0, 1.0, 2.0, 2.0])
+        write(tmp_path / "eps=9" / "data" / f"version={version}" / f"x.{kind}", rows)
+    tally = ik.Tally.from_table(
+        tmp_path / "eps=9" / "data", lambda eps: ik.RandomizedResponse(LABELS, eps), epsilon="eps"
+    )
+    assert [(part.mechanism.epsilon, part.n) for part in tally.parts] == [(1.0, 4), (2.0, 4)]
