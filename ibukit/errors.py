@@ -39,6 +39,13 @@ class Infeasible(IbukitError, ValueError):
     """
 
 
+class LikelihoodUnknown(IbukitError, ValueError):
+    """The likelihood was asked of a tally that does not have it.
+
+    The message says what to take instead.
+    """
+
+
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 

@@ -244,8 +244,8 @@ def refuse_too_many(name: str, many: NDArray[Any]) -> None:
     if not total < (MIN_TOO_MANY if many.dtype.kind == "i" else math.inf):
         raise TooLarge(
             f"{name} must sum to less than {'2^63' if many.dtype.kind == 'i' else '1.8e308'}, "
-            f"got {total:.3g} in all: divide them by a common factor, estimates depend on "
-            "frequencies alone"
+            f"got {total:.3g} in all: divide them by a common factor; estimates stay as they are, "
+            "standard errors grow by the root of the factor"
         )
 
 

@@ -23,7 +23,7 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.labels import name_of_alphabet
 from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, LikelihoodUnknown
 from ibukit.estimate import exports
 from ibukit.estimate.summary import Summary, summarise
 from ibukit.files.storage import load, save
@@ -34,6 +34,7 @@ from ibukit.fisher_information import (
 )
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.intervals import IntervalRequest
+from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally
 
 if TYPE_CHECKING:
@@ -437,17 +438,24 @@ class Estimate(ReadOnlyArrays):
         array([[ 0.000414, -0.000414],
                [-0.000414,  0.000414]])
         """
+        if self._of_sums:
+            return self._covariance_of_sums()
         return asymptotic_covariance(self._tally_of_errors(), self.distribution)
 
     # `Unfolded` overrides `_variances_of`, because a background changes the information.
 
     @cached_property
     def _variances(self) -> Floats:
+        if self._of_sums:
+            return np.diag(self._covariance_of_sums()).copy()
         return asymptotic_variances(self._tally_of_errors(), self.distribution)
 
     def _variances_of(self, functionals: LinearFunctionals) -> Floats:
         if functionals.weights is None:
             return self._variances
+        if self._of_sums:
+            weights = functionals.weights
+            return np.einsum("rx,xy,ry->r", weights, self._covariance_of_sums(), weights)
         return asymptotic_variances_of_sums(
             self._tally_of_errors(), self.distribution, functionals.weights
         )
@@ -480,7 +488,27 @@ class Estimate(ReadOnlyArrays):
             raise ValueError(f"estimate has no tally: {why} it was computed from")
         return self.tally
 
+    @property
+    def _of_sums(self) -> bool:
+        """True if only sums of bits are known, so that errors are those of raw inversion."""
+        return self.tally is not None and not all(
+            has_likelihood(part.mechanism) for part in self.tally.parts
+        )
+
+    def _covariance_of_sums(self) -> Floats:
+        # The repairs of inversion are not part of it: it is that of the unbiased estimate.
+        parts = self._known_tally("standard errors need the sums").parts
+        if len(parts) > 1:
+            raise LikelihoodUnknown(
+                "tally must hold sums of one mechanism for errors, it pools "
+                f"{len(parts)}: take inv and the errors of each alone"
+            )
+        mechanism: Any = parts[0].mechanism
+        return mechanism.covariance(parts[0].reports, parts[0].counts)
+
     def _refuse_off_simplex(self) -> None:
+        if self._of_sums:
+            return
         if self.status is Status.OFF_SIMPLEX:
             raise ValueError(
                 "estimate is off the simplex: project it (post='project') before asking for errors"
@@ -647,7 +675,7 @@ class Estimate(ReadOnlyArrays):
         return IntervalRequest(self.tally, self.distribution, functionals, level, target, errors)
 
     def _default_method(self) -> str:
-        return intervals.default_method(self.tally, self.distribution)
+        return "wald" if self._of_sums else intervals.default_method(self.tally, self.distribution)
 
     def band(
         self,

@@ -75,8 +75,8 @@ def plain_labels(alphabet: Alphabet) -> list[Any]:
 
 
 def finite(value: Any) -> Any:
-    """Return the value, or "inf" and "-inf", which `float` reads but JSON has not."""
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
+    """Return the value, or "inf", "-inf" and "nan", which `float` reads but JSON has not."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_json(**fields: Any) -> str:

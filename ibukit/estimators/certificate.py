@@ -11,6 +11,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.domain.efficiency import to_all, to_seen
 from ibukit.domain.vectors import distribution_over
 from ibukit.estimate import Estimate, Status
+from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally, check_tally
 
 
@@ -90,7 +91,11 @@ def certified(
     secrets follows. The map is one to one and keeps the likelihood, so gap and likelihood are those
     of both.
     """
-    log_likelihood, excess = known or _certificate(tally, theta)
+    log_likelihood, excess = known or (
+        _certificate(tally, theta)
+        if all(has_likelihood(part.mechanism) for part in tally.parts)
+        else (math.nan, math.nan)
+    )
     # The certificate is about distributions: off the simplex it says nothing.
     off = status is Status.OFF_SIMPLEX
     return Estimate(

@@ -122,7 +122,7 @@ def combine_results(
     parts = check_tally(tally).parts
     # Weights of the groups: shares of the users, divided by n times the variance of raw INV if
     # these are to count.
-    shares = np.array([part.counts.sum() / tally.n for part in parts])
+    shares = np.array([part.n / tally.n for part in parts])
     if weights == "variance":
         shares = shares / np.array([_squared_error_of_inv(part) for part in parts])
         shares /= shares.sum()
@@ -229,7 +229,7 @@ def combine_mechanisms(
 
 def _under_average_mechanism(tally: Tally) -> TallyPart:
     """Return all reports as if all came through the average mechanism."""
-    shares = [part.counts.sum() / tally.n for part in tally.parts]
+    shares = [part.n / tally.n for part in tally.parts]
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
     average = average_mechanism(mechanisms, shares)
     return make_tally_part(

@@ -314,7 +314,7 @@ def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> ExactSampler:
     if mechanism.efficiency is not None:
         raise NoExactSampler(
             f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, "
-            "which reports that nothing is seen, or mechanism.among_seen"
+            "which reports that nothing is seen, and count its reports with its own tally"
         )
     return mechanism._matrix_sampler()
 

@@ -64,6 +64,10 @@ class TallyPart(arguments.ReadOnlyArrays):
     @cached_property
     def n(self) -> int:
         """Number of reports, or the sum of their weights."""
+        mechanism: Any = self.mechanism
+        if not has_likelihood(mechanism):
+            # Sums of bits count a person as often as there are ones in the report.
+            return mechanism.number_of_people(self.reports, self.counts)
         return self.counts.sum().item()
 
     @cached_property
@@ -95,6 +99,8 @@ def make_tally_part(
     arguments.refuse_too_many("counts", counts)
     reports, counts = _distinct(reports[seen], counts[seen])
     part = TallyPart(mechanism, arguments.frozen(reports), arguments.frozen(counts))
+    if not has_likelihood(mechanism):
+        return part
     # A report is possible if the uniform distribution gives it a probability above 0.
     k = len(mechanism.alphabet)
     likely = part.channel.forward(np.full(k, 1 / k)) > 0
@@ -104,6 +110,11 @@ def make_tally_part(
             f"under {mechanism}; is this the mechanism that made the reports?"
         )
     return part
+
+
+def has_likelihood(mechanism: Any) -> bool:
+    """Return False if only sums of the mechanism's reports are known."""
+    return bool(getattr(mechanism, "has_likelihood", True))
 
 
 def on_alphabet(mechanism: Any, alphabet: Alphabet) -> Any:

@@ -23,6 +23,7 @@ OVER_SECRETS = {
     "q",
     "secret_counts",
     "start",
+    "sums",
     "theta",
 }
 # vectors of as many numbers that are not over the secrets

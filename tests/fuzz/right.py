@@ -149,6 +149,7 @@ RIGHT = {
     "rows": lambda w: 2,
     "secret": lambda w: 0,
     "secret_counts": lambda w: w.secret_counts,
+    "sums": lambda w: w.secret_counts,
     "secrets": lambda w: w.secrets,
     "seed": lambda w: w.pick(0, 7),
     "seeds": lambda w: np.arange(12),

@@ -10,17 +10,22 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit import exact
+from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
+from ibukit.domain.labels import aligned_counts
+from ibukit.errors import AlphabetMismatch, LikelihoodUnknown
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
+from ibukit.mechanisms.categorical.bit_sums import BitSums
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
+from ibukit.tally.tally import Tally, make_tally_part
 
 # Number of secrets up to which the 2^k reports are listed: with 16, the matrix takes 8 MB.
 MAX_LISTED = 16
@@ -45,6 +50,72 @@ class IndependentBits(BitReports):
     @abstractmethod
     def p_hidden(self) -> float:
         r"""Probability that the secret's own bit is reported as 0, without cancellation."""
+
+    def tally_sums(self, sums: Any, n: int) -> Tally:
+        r"""Make the tally of which only the sums of the bits are known.
+
+        They are enough for `inv`, with all its repairs, and for ``combine_results(tally, inv)``.
+        Standard errors, covariances and Wald's intervals are those of the unbiased estimate,
+        without repairs. The likelihood depends on which bits were reported together, so `mle`,
+        `ibu` and profile intervals are refused, and the estimate's gap is NaN.
+
+        Parameters
+        ----------
+        sums : array_like of int, shape (k,), or mapping or Series
+            In how many reports each secret's bit was 1, from 0 to n: in the alphabet's order, or by
+            label, of all secrets.
+        n : int
+            The number of reports.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a label is unknown or missing, or an array has not one sum for each secret.
+        LikelihoodUnknown
+            If the class inherits from a unary encoding, and may have another law.
+        ValueError
+            If a sum is no whole number from 0 to n, or a label is there twice.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> mechanism = ik.Rappor(["a", "b"], epsilon=2.0)
+        >>> tally = mechanism.tally_sums({"b": 400, "a": 600}, n=1000)
+        >>> estimate = ik.inv(tally, post="none")
+        >>> estimate.distribution.round(3), estimate.standard_errors().round(3)
+        (array([0.716, 0.284]), array([0.034, 0.034]))
+        """
+        if not is_unary(self):
+            raise LikelihoodUnknown(
+                f"mechanism must be a unary encoding itself for sums, got {type(self).__name__}, "
+                "which may have another law: use tally(reports)"
+            )
+        people = arguments.whole("n", n, 1)
+        found = arguments.labelled("sums", sums)
+        if found is not None and len(found[1]) < self.k:
+            raise AlphabetMismatch(
+                f"sums must have one for each of the {self.k} secrets, got {len(found[1])}: a bit "
+                "that was never 1 has the sum 0"
+            )
+        totals = aligned_counts("sums", sums, self.alphabet)
+        if (totals > people).any():
+            first = int(np.argmax(totals > people))
+            raise ValueError(
+                f"sums must be at most n = {people}, got {totals[first]} at index {first}: n is "
+                "the number of reports, not of ones"
+            )
+        counts = np.append(totals, people)
+        return Tally((make_tally_part(BitSums(self), np.arange(self.k + 1), counts),))
+
+    @override
+    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
+        try:
+            return super().tally_counts(counts, weighted=weighted)
+        except AlphabetMismatch as error:
+            raise AlphabetMismatch(
+                f"{error}; counts are of whole reports here: sums of the bits, one for each "
+                "secret, are taken by tally_sums(sums, n)"
+            ) from None
 
     @property
     @override
@@ -98,7 +169,7 @@ class IndependentBits(BitReports):
         if self.k > MAX_LISTED:
             raise ValueError(
                 f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use "
-                "tally(rows)"
+                "tally(rows), or tally_sums(sums, n) where only the sums of the bits are known"
             )
         # Row i spells i as a binary number, bit 0 first.
         codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1

@@ -38,12 +38,14 @@ class KeptAnswers(arguments.ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         """Check the answers, and copy them."""
-        if not hasattr(self.mechanism, "check_kept"):
+        if not hasattr(self.mechanism, "keep"):
             raise TypeError(
                 "mechanism must be one that keeps answers, such as LongitudinalResponse, got "
                 f"{self.mechanism!r}"
             )
-        checked = np.array(self.mechanism.check_kept(self.answers))
+        # Kept answers have the form of reports in all these mechanisms.
+        mechanism = self.mechanism
+        checked = np.array(mechanism.restore_reports(mechanism.check_reports(self.answers)))
         object.__setattr__(self, "answers", arguments.frozen(checked))
 
     def __len__(self) -> int:

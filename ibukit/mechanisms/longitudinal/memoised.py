@@ -104,17 +104,6 @@ class Memoised(Mechanism):
         reports = self._respond_exactly(secrets.answers, random_bits)
         return reports if as_codes else self.label_reports(reports)
 
-    def check_kept(self, answers: ArrayLike) -> NDArray[Any]:
-        """Return kept answers in the form in which a round reports on them.
-
-        Raises
-        ------
-        AlphabetMismatch
-            If one is none of the mechanism's.
-        """
-        # They have the form of reports in all these mechanisms.
-        return self.restore_reports(self.check_reports(answers))
-
     @abstractmethod
     def _respond_exactly(self, answers: NDArray[Any], random_bits: RandomBits) -> NDArray[Any]:
         """Draw one report of each kept answer, in the form of `draw`."""

@@ -1,0 +1,88 @@
+"""Sums of the bits of a unary encoding: all that is left where only totals were kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
+from ibukit.errors import LikelihoodUnknown
+from ibukit.mechanisms.base import Mechanism
+
+
+@dataclass(frozen=True)
+class BitSums(Mechanism):
+    r"""Sums of the bits of n reports of a unary encoding, without the reports themselves.
+
+    Codes 0..k-1 of a tally are the bits, counted by their sums, and code k is counted n times. With
+    :math:`s_y` the share of reports in which bit y was 1 and c the contrast of the mechanism, the
+    debiased :math:`v_y = (s_y - p_0) / c` have the covariances :math:`(s_y (1 - s_y) / c^2) / n`
+    for y = z, and :math:`-v_y v_z / n` otherwise.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The unary encoding that made the reports.
+    """
+
+    mechanism: Any
+
+    has_likelihood = False
+
+    def __post_init__(self) -> None:
+        """Take the secrets of the mechanism."""
+        self._keep(alphabet=self.mechanism.alphabet)
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The level of one report."""
+        return float(self.mechanism.epsilon)
+
+    def _totals(self, codes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+        """The sums and n, shape (k + 1,); bits that were never 1 have no code."""
+        totals = np.zeros(self.k + 1, dtype=counts.dtype)
+        totals[codes] = counts
+        return totals
+
+    def number_of_people(self, codes: NDArray[Any], counts: NDArray[Any]) -> int:
+        """Return n, the number of reports."""
+        return int(self._totals(codes, counts)[-1])
+
+    @override
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        ones = self._totals(reports, frequencies)[:-1]
+        return (ones - self.mechanism.p_zero) / self.mechanism.contrast
+
+    def covariance(self, reports: NDArray[Any], counts: NDArray[Any]) -> Floats:
+        """Return the estimated covariances of the debiased shares, shape (k, k)."""
+        # Given the secret the bits are independent, so those of two bits come from the secret.
+        *sums, n = self._totals(reports, counts)
+        share = np.array(sums) / n
+        v = (share - self.mechanism.p_zero) / self.mechanism.contrast
+        matrix = -np.outer(v, v)
+        np.fill_diagonal(matrix, share * (1 - share) / self.mechanism.contrast**2)
+        return matrix / n
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> NoReturn:
+        raise self._unknown()
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> NoReturn:
+        raise self._unknown()
+
+    @override
+    def check_reports(self, reports: ArrayLike) -> NoReturn:
+        raise self._unknown()
+
+    def _unknown(self) -> LikelihoodUnknown:
+        return LikelihoodUnknown(
+            "tally holds sums of bits only, whose likelihood is unknown, because it depends on "
+            "which bits were reported together: take inv or combine_results(tally, inv) and "
+            "intervals with method='wald', or keep the reports and use mechanism.tally(reports)"
+        )
