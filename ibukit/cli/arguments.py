@@ -81,6 +81,11 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
         "--count-column", metavar="NAME", help="how often each report was seen (default: once)"
     )
     columns.add_argument(
+        "--groups",
+        metavar="NAMES",
+        help="columns that name groups, with commas between: one table, an estimate for each group",
+    )
+    columns.add_argument(
         "--delimiter", metavar="CHARACTER", help="between columns (default: a comma, in .tsv a tab)"
     )
     # Both have the same two actions, as in `Tally.from_table`.

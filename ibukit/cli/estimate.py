@@ -8,7 +8,6 @@ from typing import Any
 
 from ibukit.cli.models import mechanism_of
 from ibukit.cli.output import check_output, write
-from ibukit.estimate import Estimate
 from ibukit.estimators import Gap, Steps, ibu, inv, mle
 from ibukit.tables import TableReports
 from ibukit.tables.paths import PARQUET
@@ -16,6 +15,7 @@ from ibukit.tables.readers import open_table
 from ibukit.tables.table import ReportTable
 from ibukit.tables.text import TextFile
 from ibukit.tally.tally import Tally
+from ibukit.tally.tally_groups import TallyGroups
 
 
 def run(options: argparse.Namespace) -> None:
@@ -23,14 +23,13 @@ def run(options: argparse.Namespace) -> None:
     # Options and output are checked first: reading the reports may take long.
     estimator = _estimator(options)
     mechanism = mechanism_of(options)
-    check_output(options.out)
-    estimate = estimator(_tally(options, mechanism))
+    check_output(options.out, groups=options.groups is not None)
+    tally = _tally(options, mechanism)
+    estimate = estimator(tally)
     write(estimate, options.interval, options.out)
     print(estimate, file=sys.stderr)
-    if estimate.tally is not None and estimate.tally.dropped:
-        dropped = ", ".join(
-            f"{number} {reason}" for reason, number in estimate.tally.dropped.items()
-        )
+    if tally.dropped:
+        dropped = ", ".join(f"{number} {reason}" for reason, number in tally.dropped.items())
         print(f"dropped: {dropped}", file=sys.stderr)
 
 
@@ -48,19 +47,19 @@ def _estimator(options: argparse.Namespace) -> Any:
     if options.interval is not None and name.startswith("inv"):
         raise ValueError(f"--interval does not apply with --estimator {name}: use mle")
     # Names of the paper, and the argument `post` of `inv` that each stands for.
-    posts = {"inv": "none", "inv-n": "normalize", "inv-p": "project"}
+    posts: dict[str, Any] = {"inv": "none", "inv-n": "normalize", "inv-p": "project"}
 
-    def estimate(tally: Tally) -> Estimate:
+    def estimate(tally: Any) -> Any:
         if name == "mle":
             return mle(tally)
         if name == "ibu":
             return ibu(tally, stop=Gap(1e-6) if options.steps is None else Steps(options.steps))
-        return inv(tally, post=posts[name])  # type: ignore[arg-type]
+        return inv(tally, post=posts[name])
 
     return estimate
 
 
-def _tally(options: argparse.Namespace, mechanism: Any) -> Tally:
+def _tally(options: argparse.Namespace, mechanism: Any) -> Tally | TallyGroups:
     path = options.reports
     if path.lower().endswith(PARQUET):
         if options.delimiter is not None:
@@ -75,7 +74,8 @@ def _tally(options: argparse.Namespace, mechanism: Any) -> Tally:
 
 def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
     """Return the arguments of `Tally.from_table` that the options stand for."""
-    others = (options.epsilon_column, options.count_column)
+    groups = None if options.groups is None else options.groups.split(",")
+    others = (options.epsilon_column, options.count_column, *(groups or ()))
     report = options.column
     if report is None:
         # By default the reports are in the only column that no other option names.
@@ -91,11 +91,18 @@ def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
         "by": None,
         "unknown": options.unknown,
         "missing": options.missing,
+        "groups": groups,
     }
 
 
 def _is_report(text: TextFile, mechanism: Any, options: argparse.Namespace) -> bool:
     """Return whether the first line is a report instead of the name of the only column."""
-    if len(text.names) != 1 or options.column or options.epsilon_column or options.count_column:
+    if (
+        len(text.names) != 1
+        or options.column
+        or options.epsilon_column
+        or options.count_column
+        or options.groups
+    ):
         return False
     return TableReports(text, mechanism, report=text.names[0]).takes(text.names[0])

@@ -8,22 +8,28 @@ from pathlib import Path
 from ibukit.domain.grid import Grid
 from ibukit.errors import MissingExtra
 from ibukit.estimate import Estimate
+from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.files.atomic import replace
 
 SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
+TABLE_SUFFIXES = (".csv", ".parquet")
 
 
-def check_output(out: str | None) -> None:
+def check_output(out: str | None, *, groups: bool = False) -> None:
     """Refuse an output that cannot be written, before anything is computed."""
     if out is None:
         return
     if Path(out).suffix not in SUFFIXES:
         raise ValueError(f"--out must end in {', '.join(SUFFIXES)}, got {out!r}")
+    if groups and Path(out).suffix not in TABLE_SUFFIXES:
+        raise ValueError(
+            f"--out must end in {' or '.join(TABLE_SUFFIXES)} with --groups, got {out!r}"
+        )
     if not Path(out).absolute().parent.is_dir():
         raise FileNotFoundError(f"--out must be in a folder that exists, got {out!r}")
 
 
-def write(estimate: Estimate, level: float | None, out: str | None) -> None:
+def write(estimate: Estimate | EstimateGroups, level: float | None, out: str | None) -> None:
     """Write an estimate, with intervals if there is a level.
 
     A file is replaced as a whole, so that nobody reads half of it.
@@ -37,13 +43,17 @@ def write(estimate: Estimate, level: float | None, out: str | None) -> None:
         # The content is made completely before the file is touched.
         content = _parquet(estimate, level, out)
     else:
-        content = {".csv": _csv, ".json": _json, ".geojson": _geojson}[suffix](
-            estimate, level
-        ).encode()
+        content = _text(estimate, level, suffix).encode()
     replace(Path(out), content)
 
 
-def _csv(estimate: Estimate, level: float | None) -> str:
+def _text(estimate: Estimate | EstimateGroups, level: float | None, suffix: str) -> str:
+    if suffix == ".csv" or isinstance(estimate, EstimateGroups):
+        return _csv(estimate, level)
+    return _json(estimate, level) if suffix == ".json" else _geojson(estimate, level)
+
+
+def _csv(estimate: Estimate | EstimateGroups, level: float | None) -> str:
     return str(estimate.to_frame(level).to_csv(lineterminator="\n"))
 
 
@@ -60,7 +70,7 @@ def _geojson(estimate: Estimate, level: float | None) -> str:
     return str(estimate.to_geodataframe(level).to_json()) + "\n"
 
 
-def _parquet(estimate: Estimate, level: float | None, out: str) -> bytes:
+def _parquet(estimate: Estimate | EstimateGroups, level: float | None, out: str) -> bytes:
     try:
         return bytes(estimate.to_frame(level).reset_index().to_parquet(index=False))
     except ImportError as error:

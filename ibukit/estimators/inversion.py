@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from ibukit._ground import arguments
 from ibukit.estimate import Estimate, Status
+from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators._post_processing import POST
 from ibukit.estimators.certificate import certified_on_or_off_simplex
+from ibukit.estimators.groups import each_group
 from ibukit.mechanisms.base import single_part
 from ibukit.tally.tally import Tally
+from ibukit.tally.tally_groups import TallyGroups
 
 # The names that `Estimate.method` gives to inversion and its post-processing.
 NAMES = {name for name, _ in POST.values()}
@@ -19,7 +22,15 @@ Post = Literal[
 ]
 
 
-def inv(tally: Tally, post: Post = "project") -> Estimate:
+@overload
+def inv(tally: Tally, post: Post = ...) -> Estimate: ...
+
+
+@overload
+def inv(tally: TallyGroups, post: Post = ...) -> EstimateGroups: ...
+
+
+def inv(tally: Tally | TallyGroups, post: Post = "project") -> Estimate | EstimateGroups:
     r"""Matrix inversion: :math:`v=q\,M^{-1}`, then INV-N, INV-P or another repair.
 
     v is the unbiased estimate of the secrets' distribution: :math:`\mathbb E[vM]=\theta M`. It can
@@ -78,6 +89,8 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
     >>> ik.inv(tally).distribution.round(4)
     array([0.9119, 0.0881, 0.    ])
     """
+    if isinstance(tally, TallyGroups):
+        return each_group(tally, lambda one: inv(one, post))
     if not arguments.is_one_of(post, POST):
         raise ValueError(f"post must be one of {', '.join(map(repr, POST))}, got {post!r}")
     part = single_part(tally)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,11 +17,14 @@ from ibukit.domain.efficiency import to_seen
 from ibukit.domain.vectors import positive_distribution_over
 from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
+from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators.certificate import certified, gap_among_seen
+from ibukit.estimators.groups import each_group
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule, check_rule
 from ibukit.solvers.anderson import Anderson
 from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
 from ibukit.tally.tally import Tally, check_tally, pool
+from ibukit.tally.tally_groups import TallyGroups
 
 # Nats per report: a thousandth of a nat in all for a thousand reports.
 DEFAULT_STOP = Gap(1e-6)
@@ -28,14 +32,36 @@ DEFAULT_STOP = Gap(1e-6)
 MAX_EXPONENT = 700.0
 
 
+@overload
 def ibu(
     tally: Tally,
+    start: ArrayLike | None = ...,
+    stop: StoppingRule | EarlyRule = ...,
+    max_iter: int = ...,
+    strict: bool = ...,
+    accelerate: bool = ...,
+) -> Estimate: ...
+
+
+@overload
+def ibu(
+    tally: TallyGroups,
+    start: ArrayLike | None = ...,
+    stop: StoppingRule | EarlyRule = ...,
+    max_iter: int = ...,
+    strict: bool = ...,
+    accelerate: bool = ...,
+) -> EstimateGroups: ...
+
+
+def ibu(
+    tally: Tally | TallyGroups,
     start: ArrayLike | None = None,
     stop: StoppingRule | EarlyRule = DEFAULT_STOP,
     max_iter: int = 1_000_000,
     strict: bool = False,
     accelerate: bool = False,
-) -> Estimate:
+) -> Estimate | EstimateGroups:
     r"""The iterative Bayesian update, with a bound on what is left to gain.
 
     Maximise
@@ -118,6 +144,8 @@ def ibu(
     >>> fast.gap <= 1e-6, fast.n_iter < plain.n_iter / 5
     (True, True)
     """
+    if isinstance(tally, TallyGroups):
+        return each_group(tally, lambda one: ibu(one, start, stop, max_iter, strict, accelerate))
     theta = _start(start, check_tally(tally, lossy=True, weighted=True))
     max_iter = arguments.whole("max_iter", max_iter, 0)
     check_rule(stop)

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from ibukit._ground import arguments
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate, Status
+from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators.certificate import certified
+from ibukit.estimators.groups import each_group, mle_of_groups
 from ibukit.solvers import Problem, best_found
 from ibukit.tally.tally import Tally, check_tally
+from ibukit.tally.tally_groups import TallyGroups
 
 
-def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
+@overload
+def mle(tally: Tally, tol: float = ..., method: str = ..., *, strict: bool = ...) -> Estimate: ...
+
+
+@overload
+def mle(
+    tally: TallyGroups, tol: float = ..., method: str = ..., *, strict: bool = ...
+) -> EstimateGroups: ...
+
+
+def mle(
+    tally: Tally | TallyGroups, tol: float = 1e-9, method: str = "auto", *, strict: bool = True
+) -> Estimate | EstimateGroups:
     r"""The maximum likelihood estimate, with a proof that it is one.
 
     Maximise
@@ -24,7 +41,8 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     Parameters
     ----------
     tally : Tally
-        Of one mechanism or pooled over several.
+        Of one mechanism or pooled over several. A `TallyGroups` is estimated group by group, small
+        ones together, and gives one `EstimateGroups`.
     tol : float
         The mean log-likelihood is certified to be within `tol` nats per report of the maximum.
         Doubles reach about 1e-14.
@@ -92,6 +110,16 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     >>> estimate.method
     'mle, closed form by water-filling: k-RR, k = 3'
     """
+    if isinstance(tally, TallyGroups):
+
+        def each(one: Tally) -> Estimate:
+            return mle(one, tol, method, strict=strict)
+
+        return (
+            mle_of_groups(tally, arguments.positive("tol", tol), each)
+            if method == "auto"
+            else each_group(tally, each)
+        )
     check_tally(tally, lossy=True, weighted=True)
     tol = arguments.positive("tol", tol)
     problem = Problem(tally.operator, tally.counts, tally.n)

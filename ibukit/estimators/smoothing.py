@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,13 +14,16 @@ from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate, Status
+from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators import _plane_evidence
 from ibukit.estimators._curvature import Determined
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified
+from ibukit.estimators.groups import each_group
 from ibukit.fisher_information import refuse_if_too_large
 from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally, check_bounded
+from ibukit.tally.tally_groups import TallyGroups
 
 # Factor between two penalties that are tried.
 PENALTY_FACTOR = math.sqrt(10)
@@ -31,14 +35,36 @@ MAX_CELLS_BY_DETERMINANTS = 2000
 OF = ("distribution", "frequencies")
 
 
+@overload
 def smooth(
     tally: Tally,
+    penalty: float | None = ...,
+    tol: float = ...,
+    of: str = ...,
+    *,
+    strict: bool = ...,
+) -> Estimate: ...
+
+
+@overload
+def smooth(
+    tally: TallyGroups,
+    penalty: float | None = ...,
+    tol: float = ...,
+    of: str = ...,
+    *,
+    strict: bool = ...,
+) -> EstimateGroups: ...
+
+
+def smooth(
+    tally: Tally | TallyGroups,
     penalty: float | None = None,
     tol: float = 1e-9,
     of: str = "distribution",
     *,
     strict: bool = True,
-) -> Estimate:
+) -> Estimate | EstimateGroups:
     r"""The maximum penalised likelihood estimate, a smooth distribution.
 
     Maximise :math:`L(\theta) - \lambda R(\theta)` over the simplex, :math:`\lambda` the penalty.
@@ -154,6 +180,8 @@ def smooth(
     """
     if not arguments.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
+    if isinstance(tally, TallyGroups):
+        return each_group(tally, lambda one: smooth(one, penalty, tol, of, strict=strict))
     roughness = _roughness_of(tally)
     tol = arguments.positive("tol", tol)
     how = "given"

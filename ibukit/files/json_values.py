@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,17 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import frozen
 
 Arrays = dict[str, NDArray[Any]]
+Kind = TypeVar("Kind")
 
 LABELS = (str, int, float, bool)
+# Classes without a public name that a file may hold besides mechanisms and alphabets.
+_STORABLE: list[type] = []
+
+
+def storable(kind: type[Kind]) -> type[Kind]:
+    """Let files hold objects of a class that has no public name; a decorator."""
+    _STORABLE.append(kind)
+    return kind
 
 
 def to_json(thing: Any, arrays: Arrays) -> Any:
@@ -104,7 +113,12 @@ def _own_class(name: str) -> Any:
     return next(
         (
             kind
-            for kind in (*public, *_subclasses(ibukit.Mechanism), *_subclasses(ibukit.Alphabet))
+            for kind in (
+                *public,
+                *_STORABLE,
+                *_subclasses(ibukit.Mechanism),
+                *_subclasses(ibukit.Alphabet),
+            )
             if isinstance(kind, type)
             and kind.__name__ == name
             and kind.__module__.startswith("ibukit.")

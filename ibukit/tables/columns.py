@@ -9,11 +9,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit.errors import MissingExtra
 
 # Names of the columns while they are counted; the table's own names may clash.
-BY, COUNT, BAD = "by", "count", "bad"
+BY, OWNER, COUNT, BAD = "by", "owner", "count", "bad"
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class Piece:
         Tuples of the values that name the mechanism.
     counts : ndarray of int, shape (s,)
         Of float, if they are sums of weights.
+    owners : ndarray of object, shape (s,), or None
+        Tuples of the values that name the group which a report belongs to.
     """
 
     values: NDArray[Any]
     missing: NDArray[np.bool_]
     by: NDArray[Any] | None
     counts: Ints
+    owners: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Columns:
     count: str | None
     weighted: bool = False
     """True if the counts are weights, any numbers from 0 on."""
+    groups: tuple[str, ...] = ()
+    """Columns that name the groups, if each gets a tally of its own."""
 
     def named(self, frame: Any) -> Any:
         """Return the used columns under internal names; lazy frames stay lazy."""
@@ -54,6 +60,7 @@ class Columns:
             nw.col(name).alias(key) for name, key in zip(self.report, self.keys, strict=False)
         ]
         selected += [nw.col(name).alias(f"{BY}{i}") for i, name in enumerate(self.by)]
+        selected += [nw.col(name).alias(f"{OWNER}{i}") for i, name in enumerate(self.groups)]
         if self.count is not None:
             selected.append(nw.col(self.count).alias(COUNT))
         frame = _without_dictionaries(frame.select(*selected))
@@ -62,9 +69,8 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """The table's own names of the columns that are used, each once."""
-        return [
-            name for name in dict.fromkeys([*self.report, *self.by, self.count]) if name is not None
-        ]
+        names = dict.fromkeys([*self.report, *self.by, *self.groups, self.count])
+        return [name for name in names if name is not None]
 
     @property
     def wanted_counts(self) -> str:
@@ -73,13 +79,17 @@ class Columns:
 
     @property
     def keys(self) -> list[str]:
-        """Internal names of the columns to group by: those of the report and of the mechanism."""
-        reports = [f"report{i}" for i in range(len(self.report))]
-        return reports + [f"{BY}{i}" for i in range(len(self.by))]
+        """Internal names of the columns to group by: of report, mechanism and group."""
+        counted = (("report", self.report), (BY, self.by), (OWNER, self.groups))
+        return [f"{role}{i}" for role, names in counted for i in range(len(names))]
 
     def worth_grouping(self, frame: Any) -> bool:
         """Return whether reports repeat so often that grouping them pays."""
         schema = frame.collect_schema()
+        owners = [f"{OWNER}{i}" for i in range(len(self.groups))]
+        # Engines cannot group by lists, which `TableReports` then refuses by name.
+        if any(_holds_lists(frame, schema[name], name) for name in owners):
+            return False
         kinds = [schema[f"report{i}"] for i in range(len(self.report))]
         # Of reports in several columns, cells (row, column) repeat; coordinates and bits hardly do.
         if len(kinds) > 1:
@@ -113,19 +123,17 @@ class Columns:
             missing = np.array([_has_missing(row) for row in values], dtype=bool)
         else:
             values, missing = _values(rows["report0"])
-        # A row without a mechanism counts as missing, too.
-        by = None
-        if self.by:
-            named = [_values(rows[f"{BY}{i}"]) for i in range(len(self.by))]
-            by = _objects(list(zip(*(each.tolist() for each, _ in named), strict=True)))
-            missing = np.logical_or.reduce([missing, *(unnamed for _, unnamed in named)])
+        # A row without a mechanism or a group counts as missing, too.
+        by, unnamed = _tuples(rows, BY, len(self.by))
+        owners, unowned = _tuples(rows, OWNER, len(self.groups))
+        missing = missing | unnamed | unowned
         kind = float if self.weighted else int
         counts = (
             [kind(n) for n in rows[COUNT].to_list()]
             if COUNT in rows.columns
             else np.ones(len(rows))
         )
-        return Piece(values, missing, by, np.asarray(counts, dtype=kind))
+        return Piece(values, missing, by, np.asarray(counts, dtype=kind), owners)
 
     def _whole_counts(self, frame: Any) -> Any:
         """Return the frame with wide counts and a column that marks those that are refused."""
@@ -162,6 +170,24 @@ class Columns:
         )
 
 
+def names_of_groups(groups: Any) -> tuple[str, ...]:
+    """Return the columns of the groups; none if no groups are asked for."""
+    if groups is None:
+        return ()
+    names = (groups,) if isinstance(groups, str) else arguments.items("groups", groups, "columns")
+    if not names:
+        raise ValueError(
+            "groups must name a column, or several, got none; leave it out for one tally"
+        )
+    if any(name is None for name in names):
+        raise ValueError("groups must name columns of the table, got None; leave None out")
+    # A value without a hash is no name; the check of the columns refuses it.
+    shown = [repr(name) for name in names]
+    if len(set(shown)) < len(shown):
+        raise ValueError(f"groups must name each column once, got {', '.join(shown)}")
+    return tuple(names)
+
+
 def collected(frame: Any) -> nw.DataFrame[Any]:
     """Return the computed rows of a lazy frame."""
     if not isinstance(frame, nw.LazyFrame):
@@ -187,13 +213,13 @@ def _without_dictionaries(frame: Any) -> Any:
     return nw.from_native(table)
 
 
-def _holds_lists(frame: Any, dtype: Any) -> bool:
+def _holds_lists(frame: Any, dtype: Any, name: str = "report0") -> bool:
     if isinstance(dtype, (nw.List, nw.Array)):
         return True
     if not isinstance(dtype, nw.Object) or isinstance(frame, nw.LazyFrame):
         return False
     # Columns of Python objects have no type; their first value decides.
-    first = frame.select("report0").drop_nulls().head(1)["report0"].to_list()
+    first = frame.select(name).drop_nulls().head(1)[name].to_list()
     return bool(first) and isinstance(first[0], (list, tuple, np.ndarray))
 
 
@@ -203,6 +229,17 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     for index, value in enumerate(values):
         array[index] = value
     return array
+
+
+def _tuples(
+    rows: nw.DataFrame[Any], role: str, width: int
+) -> tuple[NDArray[Any] | None, NDArray[np.bool_]]:
+    """Return the values of several columns as tuples, and whether one of each is missing."""
+    if not width:
+        return None, np.zeros(len(rows), dtype=bool)
+    columns = [_values(rows[f"{role}{i}"]) for i in range(width)]
+    tuples = _objects(list(zip(*(values.tolist() for values, _ in columns), strict=True)))
+    return tuples, np.logical_or.reduce([missing for _, missing in columns])
 
 
 def _values(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:

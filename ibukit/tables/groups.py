@@ -17,7 +17,7 @@ from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
-from ibukit.tables.columns import Columns, Piece
+from ibukit.tables.columns import Columns, Piece, names_of_groups
 from ibukit.tables.mechanism_choice import MechanismChoice
 from ibukit.tables.readers import open_table
 from ibukit.tables.report_codes import (
@@ -38,6 +38,8 @@ class Group(NamedTuple):
     reports: NDArray[Any]
     counts: Ints
     codes: bool
+    owners: Ints
+    """Number of the group that each report belongs to, a place in `TableReports.owners`."""
 
 
 class TableReports:
@@ -45,7 +47,7 @@ class TableReports:
 
     Parameters
     ----------
-    table, mechanism, report, count, epsilon, by, unknown, missing, weighted
+    table, mechanism, report, count, epsilon, by, unknown, missing, weighted, groups
         As for `Tally.from_table`.
     """
 
@@ -60,6 +62,7 @@ class TableReports:
         unknown: str = "raise",
         missing: str = "raise",
         weighted: bool = False,
+        groups: str | Sequence[str] | None = None,
     ) -> None:
         for name, action in (("unknown", unknown), ("missing", missing)):
             if not arguments.is_one_of(action, words := words_of("Tally.from_table", name)):
@@ -76,17 +79,21 @@ class TableReports:
             if isinstance(report, str)
             else arguments.items("report", report, "a column, or several")
         )
-        self.columns = Columns(report_columns, self._choose.columns, count, weighted)
+        owners = names_of_groups(groups)
+        self.columns = Columns(report_columns, self._choose.columns, count, weighted, owners)
         self._check_columns()
         self.dropped: dict[str, int] = {}
-        # Codes and counts of reports that can be listed, by the id of their mechanism.
-        self._listed: dict[int, tuple[Any, list[Ints], list[Ints]]] = {}
+        # Groups of the table with their numbers, in the order of first occurrence.
+        self.owners: dict[tuple[Any, ...], int] = {}
+        # Codes, counts and owners of reports that can be listed, by the id of their mechanism.
+        self._listed: dict[int, tuple[Any, list[tuple[Ints, Ints, Ints]]]] = {}
 
     def _check_columns(self) -> None:
         names = self._table.names
         # All names are checked before anything is read, so that a misspelt one costs no time.
         roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
         roles += [("epsilon or by", name) for name in self.columns.by]
+        roles += [("groups", name) for name in self.columns.groups]
         roles += [("count", self.columns.count)]
         if not self.columns.report:
             raise ValueError("report must name a column, or several, got none")
@@ -102,7 +109,7 @@ class TableReports:
         try:
             for piece in self._table.pieces(self.columns):
                 for mechanism, rows in self._by_mechanism(piece):
-                    yield from self._groups_of(mechanism, piece.values[rows], piece.counts[rows])
+                    yield from self._groups_of(mechanism, piece, rows)
         except ValueError as error:
             # In a text file the line of the first refused row is looked for.
             located = self._table.find(self.columns, self.check)
@@ -112,10 +119,10 @@ class TableReports:
             kind = AlphabetMismatch if isinstance(reason, AlphabetMismatch) else ValueError
             raise kind(f"{line}: {reason}") from error
         # Codes take little room, so they are collected over all pieces and tallied at once.
-        for mechanism, codes, counts in self._listed.values():
-            all_counts = np.concatenate(counts)
-            if all_counts.any():
-                yield Group(mechanism, np.concatenate(codes), all_counts, True)
+        for mechanism, pieces in self._listed.values():
+            codes, counts, owners = (np.concatenate(column) for column in zip(*pieces, strict=True))
+            if counts.any():
+                yield Group(mechanism, codes, counts, True, owners)
 
     def order(self, mechanism: Any) -> tuple[Any, ...]:
         """Return the place of a mechanism, whatever the order in which an engine reads rows."""
@@ -124,7 +131,7 @@ class TableReports:
     def check(self, piece: Piece) -> None:
         """Raise the error that `groups` would raise at this piece."""
         for mechanism, rows in self._by_mechanism(piece):
-            list(self._groups_of(mechanism, piece.values[rows], piece.counts[rows]))
+            list(self._groups_of(mechanism, piece, rows))
 
     def takes(self, report: Any) -> bool:
         """Return whether the one mechanism of the table can make a report."""
@@ -163,9 +170,10 @@ class TableReports:
             else:
                 yield mechanism, np.array(rows, dtype=np.int64)
 
-    def _groups_of(self, mechanism: Any, values: NDArray[Any], counts: Ints) -> Iterator[Group]:
+    def _groups_of(self, mechanism: Any, piece: Piece, rows: Ints) -> Iterator[Group]:
         """Yield the reports of one mechanism; those that can be listed are kept for the end."""
-        original = values
+        original = values = piece.values[rows]
+        counts, owners = piece.counts[rows], self._numbers_of_owners(piece, rows)
         if values.ndim == 2 and not _has_bit_texts(values, mechanism):
             values = numbers_in_rows(values, self._table.textual)
         # Reports with labels become codes; other kinds are passed on as bits, rows or numbers.
@@ -183,13 +191,28 @@ class TableReports:
                 "unknown", counts[~known], partial(self._unknown, original[~known], mechanism)
             )
         # Unknown reports have been refused, or counted as dropped.
-        reports, counts = reports[known], counts[known]
+        reports, counts, owners = reports[known], counts[known], owners[known]
         if alphabet is not None:
-            _, all_codes, all_counts = self._listed.setdefault(id(mechanism), (mechanism, [], []))
-            all_codes.append(reports)
-            all_counts.append(counts)
+            pieces = self._listed.setdefault(id(mechanism), (mechanism, []))[1]
+            pieces.append((reports, counts, owners))
         elif counts.any():
-            yield Group(mechanism, reports, counts, False)
+            yield Group(mechanism, reports, counts, False, owners)
+
+    def _numbers_of_owners(self, piece: Piece, rows: Ints) -> Ints:
+        """Return the number of the group of each row, 0 in a table without groups."""
+        if piece.owners is None:
+            return np.zeros(len(rows), dtype=np.int64)
+        named = piece.owners[rows].tolist()
+        try:
+            return np.array(
+                [self.owners.setdefault(owner, len(self.owners)) for owner in named],
+                dtype=np.int64,
+            )
+        except TypeError:
+            raise ValueError(
+                f"groups must name columns of texts, numbers or dates, {self.columns.groups} hold "
+                "lists, which cannot name a group: make them texts"
+            ) from None
 
     def _codes(self, values: NDArray[Any], alphabet: Any, mechanism: Any) -> Ints:
         # Cells have two columns, all other labels one.
@@ -235,7 +258,7 @@ class TableReports:
 
     def _missing(self) -> Exception:
         columns = ", ".join(map(repr, self.columns.report))
-        other = "".join(f" or {name!r}" for name in self.columns.by)
+        other = "".join(f" or {name!r}" for name in (*self.columns.by, *self.columns.groups))
         return ValueError(
             f"column {columns}{other} has missing values; fill them in, or leave these reports out "
             'by missing="drop"'

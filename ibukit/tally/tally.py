@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,8 @@ from ibukit.files.storage import load, save
 from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
 from ibukit.tally.part import on_alphabet
+from ibukit.tally.table_groups import tally_groups
+from ibukit.tally.tally_groups import TallyGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +139,37 @@ class Tally(arguments.ReadOnlyArrays):
         """
         return MappingProxyType(dict(self._dropped))
 
+    @overload
+    @staticmethod
+    def from_table(
+        table: Any,
+        mechanism: Any,
+        report: str | Sequence[str] = ...,
+        count: str | None = ...,
+        epsilon: str | None = ...,
+        by: str | Sequence[str] | None = ...,
+        unknown: Literal["raise", "drop"] = ...,
+        missing: Literal["raise", "drop"] = ...,
+        weighted: bool = ...,
+        groups: None = ...,
+    ) -> Tally: ...
+
+    @overload
+    @staticmethod
+    def from_table(
+        table: Any,
+        mechanism: Any,
+        report: str | Sequence[str] = ...,
+        count: str | None = ...,
+        epsilon: str | None = ...,
+        by: str | Sequence[str] | None = ...,
+        unknown: Literal["raise", "drop"] = ...,
+        missing: Literal["raise", "drop"] = ...,
+        weighted: bool = ...,
+        *,
+        groups: str | Sequence[str],
+    ) -> TallyGroups: ...
+
     @staticmethod
     def from_table(
         table: Any,
@@ -148,7 +181,8 @@ class Tally(arguments.ReadOnlyArrays):
         unknown: Literal["raise", "drop"] = "raise",
         missing: Literal["raise", "drop"] = "raise",
         weighted: bool = False,
-    ) -> Tally:
+        groups: str | Sequence[str] | None = None,
+    ) -> Tally | TallyGroups:
         r"""Count the reports of a table, where the table lives.
 
         The table's engine counts equal reports, and only the distinct ones travel. Reports of
@@ -194,6 +228,11 @@ class Tally(arguments.ReadOnlyArrays):
             Standard errors are about right if the weights w of all people sum to
             :math:`(\sum w)^{2} / \sum w^{2}`, see `FiniteMechanism.tally_counts`. `n` and `dropped`
             are then sums of weights.
+        groups : str or sequence of str, optional
+            Columns that name groups of people, such as ``["country", "day"]``. The result is then a
+            `TallyGroups`, a mapping from each group (a value, or a tuple of values) to its `Tally`,
+            made in one pass at any number of groups. A missing value of these columns is treated
+            as `missing` says.
 
         Raises
         ------
@@ -219,10 +258,12 @@ class Tally(arguments.ReadOnlyArrays):
         from ibukit.tables import TableReports
 
         rows = TableReports(
-            table, mechanism, report, count, epsilon, by, unknown, missing, weighted
+            table, mechanism, report, count, epsilon, by, unknown, missing, weighted, groups
         )
         # Mechanisms of other packages need not have the argument `weighted`.
         more = {"weighted": True} if weighted else {}
+        if groups is not None:
+            return tally_groups(rows, more, pool)
         # Engines of several threads read in any order, in which the parts must not stand.
         tallies = {
             (rows.order(group.mechanism), index): group.mechanism.tally(

@@ -178,6 +178,7 @@ RIGHT = {
     "w": lambda w: np.ones(min(getattr(w.mechanism, "m", 3), 64)),
     "weight": lambda w: w.pick(0.5, 0.0, 1.0, 1e-300),
     "weighted": lambda w: w.pick(False, True),
+    "groups": lambda w: None,
     "weights": lambda w: w.counts(w.k),
     "width": lambda w: w.pick(0.1, 0.01, 0.5, 1e-9),
     "x_edges": lambda w: np.linspace(-5, 5, 4),
