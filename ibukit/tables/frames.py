@@ -53,6 +53,9 @@ class ByDuckDB(Frame):
 
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
+        if columns.weighted:
+            # A sum of floats depends on the order of its terms, and threads change that.
+            self._connection.execute("SET threads = 1")
         try:
             yield from super().pieces(columns)
         except self._duckdb.InterruptException:

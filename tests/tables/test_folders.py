@@ -188,3 +188,11 @@ def test_folders_above_the_table_are_no_columns(tmp_path, kind):
         tmp_path / "eps=9" / "data", lambda eps: ik.RandomizedResponse(LABELS, eps), epsilon="eps"
     )
     assert [(part.mechanism.epsilon, part.n) for part in tally.parts] == [(1.0, 4), (2.0, 4)]
+
+
+def test_sums_of_weights_have_the_same_bits_at_each_reading(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = {"report": rng.choice(LABELS, 500_000), "w": rng.random(500_000)}
+    pd.DataFrame(rows).to_parquet(tmp_path / "x.parquet", row_group_size=20_000)
+    tallies = [ik.Tally.from_table(tmp_path, MECHANISM, count="w", weighted=True) for _ in range(4)]
+    assert len({tally.counts.tobytes() for tally in tallies}) == 1
