@@ -22,6 +22,9 @@ from ibukit.tally.tally_groups import TallyGroups
 if TYPE_CHECKING:
     import pandas as pd
 
+# Entry of the column method for groups with an interval [0, 1] by Wald's method.
+VOID = 'wald, void: see method="profile"'
+
 
 class EstimateGroups(Mapping[Any, Estimate]):
     """A mapping from groups to their estimates, with one table of all of them.
@@ -149,6 +152,8 @@ class EstimateGroups(Mapping[Any, Estimate]):
             margin = normal_quantile(level) * np.sqrt(np.where(alone[:, None], 0, self._variances))
             lower = np.maximum(self.distribution - margin, 0.0)
             upper = np.minimum(self.distribution + margin, 1.0)
+            # With few reports Wald's interval may say nothing where another method says something.
+            methods[((upper - lower >= 1) & ~alone[:, None]).any(axis=1)] = VOID
         places = np.flatnonzero(alone).tolist()
         for place in tqdm(places, desc="intervals of groups", disable=None, leave=False):
             estimate = self._make(place)
@@ -172,7 +177,8 @@ class EstimateGroups(Mapping[Any, Estimate]):
         pandas.DataFrame
             Columns probability, lower, upper and identified, as `Estimate.to_frame` has them; with
             None the first alone. A column method is added where groups have intervals by another
-            method than the one that was asked for. Index: the columns of the groups, then label, on
+            method than the one that was asked for, or where Wald's method says no more than [0, 1]
+            of a probability. Index: the columns of the groups, then label, on
             a grid row and col.
 
         Raises

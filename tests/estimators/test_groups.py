@@ -205,3 +205,13 @@ def test_the_command_line_writes_one_table(frame, tmp_path, capsys):
     np.testing.assert_allclose(table.probability, expected.probability, atol=1e-8)
     assert main([*command, "--out", str(tmp_path / "out.json")]) != 0
     assert "--out must end in .csv or .parquet with --groups" in capsys.readouterr().err
+
+
+def test_a_void_interval_is_called_void():
+    table = pd.DataFrame({"report": ["a"] * 2 + ["a", "b"] * 5000, "group": [1] * 2 + [2] * 10_000})
+    groups = ik.Tally.from_table(table, ik.RandomizedResponse(["a", "b"], 1.0), groups="group")
+    frame = ik.mle(groups).to_frame()
+    assert frame.loc[1][["lower", "upper"]].to_numpy().tolist() == [[0, 1], [0, 1]]
+    assert frame.loc[1].method.str.contains("void").all()
+    assert (frame.loc[2].method == "wald").all()
+    assert "method" not in ik.mle(groups).to_frame(method="profile")

@@ -46,7 +46,7 @@ def maximise_many(matrix: Floats, frequencies: Floats, tol: float) -> tuple[Floa
     >>> import numpy as np
     >>> matrix = np.array([[0.8, 0.2], [0.2, 0.8]])
     >>> theta, gaps, steps = maximise_many(matrix, np.array([[0.5, 0.5], [0.9, 0.1]]), 1e-9)
-    >>> theta.round(6), (gaps <= 1e-9).all()
+    >>> theta.round(6), bool((gaps <= 1e-9).all())
     (array([[0.5, 0.5],
            [1. , 0. ]]), True)
     """
