@@ -53,12 +53,18 @@ DOORS = {
         REFUSED,
         {"outside": ("raise", "keep", "drop")},
     ),
+    "Rappor.tally_sums": Door(
+        "of reports of bits only how many have each bit, and the number of reports, for what needs "
+        "no more: a Series or a mapping by its labels, an array in the order of the secrets",
+        REFUSED,
+        REFUSED,
+    ),
     "Tally.from_table": Door(
         "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files, "
         "a folder or a pattern; names of folders such as `version=1` are columns, names that begin "
         "with `_` or `.` no data. A text stands for the label, the number or the key that is "
         "written so; rows of bits are texts, lists or a column for each bit; one mechanism for all "
-        "rows, or one by the values of columns",
+        "rows, or one by the values of columns; with `groups` a tally for each group",
         "`unknown`: refused, or left out and counted in `dropped`",
         "`missing`: refused, or left out and counted in `dropped`",
         {"unknown": ("raise", "drop"), "missing": ("raise", "drop")},
