@@ -1,5 +1,6 @@
 """Sums of bits: enough for inversion and its errors, and refused where the likelihood is needed."""
 
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,7 @@ def test_sums_add_and_are_saved(tmp_path):
     whole = mechanism.tally_sums([4, 5, 3, 2, 1], 20)
     assert both.n == 20
     assert np.array_equal(ik.inv(both, "none").distribution, ik.inv(whole, "none").distribution)
+    assert pickle.loads(pickle.dumps(both)).n == 20
     both.save(tmp_path / "sums")
     again = ik.Tally.load(tmp_path / "sums")
     assert again.n == 20

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import LikelihoodUnknown
 from ibukit.mechanisms.base import Mechanism
 
@@ -34,9 +35,11 @@ class BitSums(Mechanism):
 
     has_likelihood = False
 
-    def __post_init__(self) -> None:
-        """Take the secrets of the mechanism."""
-        self._keep(alphabet=self.mechanism.alphabet)
+    @property
+    def alphabet(self) -> Alphabet:  # type: ignore[override]
+        """The secrets of the mechanism."""
+        secrets: Alphabet = self.mechanism.alphabet
+        return secrets
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
