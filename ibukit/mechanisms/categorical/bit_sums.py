@@ -35,6 +35,9 @@ class BitSums(Mechanism):
 
     has_likelihood = False
 
+    def __post_init__(self) -> None:
+        """Leave the checks to the mechanism, which has made them."""
+
     @property
     def alphabet(self) -> Alphabet:  # type: ignore[override]
         """The secrets of the mechanism."""
