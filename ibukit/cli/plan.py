@@ -109,7 +109,7 @@ def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
     for index, row in enumerate(labels):
         pairs[index, : len(row)] = row
     # Labels that are not pairs of integers keep the code -1, and are named by the caller.
-    numbers = numbers_in_rows(pairs, textual=True)
+    numbers = numbers_in_rows(pairs)
     whole = np.isfinite(numbers).all(axis=1)
     codes = np.full(len(labels), -1, dtype=np.int64)
     codes[whole] = codes_of_cells(numbers[whole].astype(np.int64), alphabet)

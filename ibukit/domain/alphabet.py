@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,10 +69,7 @@ class Alphabet(arguments.ReadOnlyArrays):
     def __post_init__(self) -> None:
         """Check and convert the fields; subclasses that are dataclasses call this, too."""
         _require_sequence(self.values)
-        labels = arguments.whole_array("values", self.values)
-        if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
-            # numpy has turned the 1 in [1, "a"] into "1"; an array of objects keeps it.
-            labels = np.array(list(self.values), dtype=object)
+        labels = _array_of_labels(self.values)
         if labels.ndim != 1 or labels.size == 0:
             several = (
                 "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
@@ -157,8 +155,21 @@ class Alphabet(arguments.ReadOnlyArrays):
             # Only after a failure is the first bad label looked for.
             other = next(label for label in wanted if not _has(self._code_of, label))
             raise AlphabetMismatch(
-                f"{name} contains {other!r}, which is not in the alphabet"
+                f"{name} contains {other!r}, which is not in the alphabet{self._alike(other)}"
             ) from None
+
+    def _alike(self, label: Any) -> str:
+        """Return a note if a label looks like one of the alphabet's, but is another text."""
+        if not isinstance(label, str):
+            return ""
+        form = unicodedata.normalize("NFC", label)
+        for own in self.values.tolist():
+            if isinstance(own, str) and unicodedata.normalize("NFC", own) == form:
+                return (
+                    f": {label!a} and the alphabet's {own!a} differ in their Unicode "
+                    'form only; unicodedata.normalize("NFC", text) gives all texts one form'
+                )
+        return ""
 
     def are_codes(self, labels: Any) -> bool:
         """Return whether the values can only be codes.
@@ -244,7 +255,7 @@ class Line(Alphabet):
                 f"integers are more than can be listed ({MAX_ON_A_LINE}), got first={first}, "
                 f"last={last}; count in larger units"
             )
-        self._keep(first=first, last=last, values=arguments.frozen(np.arange(first, last + 1)))
+        self._keep(first=first, last=last, values=arguments.frozen(_integers(first, last)))
 
     def __repr__(self) -> str:
         return f"Line({self.first}, {self.last}" + (f", unit={self.unit!r})" if self.unit else ")")
@@ -393,14 +404,42 @@ def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
 def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
     """Return a bounded alphabet from one, from a list of labels or from an int k.
 
-    k stands for Line(0, k - 1).
+    k stands for Line(0, k - 1), and labels that are consecutive integers for their line.
     """
     if isinstance(alphabet, Alphabet):
         return require_bounded(alphabet)
     # A list is a list of labels, an integer a number of secrets.
+    if isinstance(alphabet, (Set, Mapping)):
+        _require_sequence(alphabet, "alphabet")
     if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
-        return Alphabet(alphabet)
+        return consecutive(alphabet) or Alphabet(alphabet)
     return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
+
+
+def consecutive(labels: Any) -> Line | None:
+    """Return the line of integers that follow one another in order, whatever holds them; or None.
+
+    This is the one rule for labels that only number: consecutive integers are a `Line`, whose
+    distances are differences; all other labels are an `Alphabet`, which has the discrete distance
+    unless it is given another.
+
+    Examples
+    --------
+    >>> consecutive([3, 4, 5]), consecutive([3, 5]), consecutive(["3", "4"])
+    (Line(3, 5), None, None)
+    """
+    if isinstance(labels, (list, tuple)):
+        if not all(isinstance(label, (int, np.integer)) for label in labels) or any(
+            isinstance(label, bool) for label in labels
+        ):
+            return None
+    elif np.asarray(labels).dtype.kind not in "iu":
+        return None
+    numbers = [int(label) for label in labels]
+    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return None
+    # Lines end where doubles no longer tell integers apart.
+    return Line(numbers[0], numbers[-1]) if numbers[0] >= -(2**53) else None
 
 
 def require_bounded(alphabet: Alphabet) -> Alphabet:
@@ -436,7 +475,32 @@ def _has(code_of: Mapping[Any, int], label: Any) -> bool:
         return False
 
 
-def _require_sequence(values: Any) -> None:
+def _integers(first: int, last: int) -> Ints:
+    # The end of np.arange would be a float beyond 2^63 - 1.
+    return first + np.arange(last - first + 1, dtype=np.int64)
+
+
+def _array_of_labels(values: Any) -> NDArray[Any]:
+    """Return labels as an array that keeps each of them as it is.
+
+    numpy would turn the 1 in [1, "a"] into "1", integers on both sides of 2^63 into floats, and
+    tuples into rows.
+    """
+    if isinstance(values, (list, tuple)):
+        kinds = {type(value) for value in values}
+        mixed = str in kinds and len(kinds) > 1
+        large = kinds <= {int} and any(not -(2**63) <= value < 2**63 for value in values)
+        if mixed or large or (kinds and kinds <= {tuple}):
+            labels = np.empty(len(values), dtype=object)
+            labels[:] = values
+            return labels
+    labels = arguments.whole_array("values", values)
+    if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in values):
+        labels = np.array(list(values), dtype=object)
+    return labels
+
+
+def _require_sequence(values: Any, name: str = "values") -> None:
     """Reject scalars, sets, mappings and iterators as label sequences."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         hint = (
@@ -447,7 +511,7 @@ def _require_sequence(values: Any) -> None:
         # A set has no order, so its labels would get codes by chance.
         order = "sorted" if isinstance(values, Set) else "list"
         raise ValueError(
-            f"values must be a sequence of labels, in order, got {type(values).__name__}; pass "
+            f"{name} must be a sequence of labels, in order, got {type(values).__name__}; pass "
             f"{order}(values)"
         )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,12 @@ from ibukit.fisher_information import (
 )
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.mechanisms import MatrixMechanism
+from ibukit.mechanisms._matrix_entries import (
+    MAX_ROUNDING,
+    cause_of_sums,
+    if_transposed,
+    read_matrix,
+)
 from ibukit.tally.tally import Tally, make_tally_part
 
 
@@ -57,6 +64,8 @@ class Unfolded(Estimate):
     mechanism: MatrixMechanism = field(kw_only=True)
     observed: Floats = field(kw_only=True)
     background: Floats | None = field(default=None, kw_only=True)
+    unit: float = field(default=1.0, kw_only=True)
+    """The matrix is that of the mechanism times this number: 1 unless its rows exceed 1."""
 
     @property
     def counts(self) -> Floats:
@@ -66,7 +75,7 @@ class Unfolded(Estimate):
     @property
     def expected(self) -> Floats:
         """Expected counts of the reports, nu = lambda M + background, shape (m,)."""
-        signal = self.mechanism.forward(self.counts)
+        signal = self.mechanism.forward(self.unit * self.counts)
         return signal if self.background is None else signal + self.background
 
     @override
@@ -129,7 +138,7 @@ class Unfolded(Estimate):
         # Each column M_z sqrt(n_z) / nu_z contributes its outer product.
         seen = self.observed > 0
         columns = self.mechanism.matrix()[:, seen] * (
-            np.sqrt(self.observed[seen]) / self.expected[seen]
+            self.unit * np.sqrt(self.observed[seen]) / self.expected[seen]
         )
         return columns @ columns.T
 
@@ -231,7 +240,7 @@ def unfold(
     array([100., 100.])
     """
     tol = arguments.positive("tol", tol)
-    mechanism = _as_response(matrix, efficiency)
+    mechanism, unit = _as_response(matrix, efficiency)
     labels = mechanism.report_alphabet
     observed = np.asarray(aligned_counts("counts", counts, labels, weighted=True))
     if not observed.any():
@@ -241,6 +250,8 @@ def unfold(
         unfolded = _without_background(mechanism, observed, tol)
     else:
         unfolded = _with_background(mechanism, observed, expected_background, tol)
+    if unit != 1:
+        unfolded = replace(unfolded, total=unfolded.total / unit, unit=unit)
     if arguments.flag("strict", strict) and unfolded.gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {unfolded.gap:.3g}; take a larger "
@@ -250,14 +261,31 @@ def unfold(
     return unfolded
 
 
-def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
+def _as_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]:
+    """Return the response as a mechanism, and the unit in which its rows are at most 1."""
     if isinstance(matrix, MatrixMechanism):
         if efficiency is not None:
             raise ValueError(
                 "efficiency must be left out where matrix is a MatrixMechanism, which knows its own"
             )
-        return matrix
+        return matrix, 1.0
+    unit = 1.0
+    if efficiency is None:
+        rows = read_matrix(matrix).rows
+        largest = rows.sum(axis=1).max()
+        # Without efficiencies the Poisson model needs no rows below 1: numbers of secrets are then
+        # in another unit.
+        exceeds = 1 + MAX_ROUNDING < largest < math.inf and (rows >= 0).all()
+        if exceeds and not (cause_of_sums(rows) or if_transposed(rows)):
+            unit = float(largest)
+            matrix = matrix / unit if hasattr(matrix, "columns") else rows / unit
     mechanism = MatrixMechanism(matrix, efficiency=True if efficiency is None else efficiency)
+    cause = cause_of_sums(mechanism.matrix()) if efficiency is None else ""
+    if cause:
+        raise InvalidDistribution(
+            f"matrix must have a row for each secret, with the probabilities of its reports: "
+            f"{cause}; pass efficiency=True if its rows do sum to the probabilities of being seen"
+        )
     # Foreign programs write the response with a column for each secret: its columns sum to 1.
     columns = mechanism.matrix().sum(axis=0)
     if (
@@ -270,7 +298,7 @@ def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
             "not: is it transposed? Pass matrix.T; or efficiency=True if its rows sum to the "
             "probabilities of being seen"
         )
-    return mechanism
+    return mechanism, unit
 
 
 def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:

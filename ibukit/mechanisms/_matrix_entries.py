@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import SUM_TOLERANCE, Floats, Ints
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet, consecutive
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
 # Bytes of the dense form of a sparse matrix, 2 GiB; larger ones are refused.
@@ -76,13 +76,8 @@ def _to_dense(matrix: Any) -> Floats:
 
 
 def _labels(index: Any) -> list[Any] | None:
-    """The labels of a DataFrame's rows or columns; None if they only number them."""
-    if index is None:
-        return None
-    labels = list(index)
-    # pandas numbers rows without labels by a RangeIndex 0, 1, 2, ...
-    numbered = type(index).__name__ == "RangeIndex" and labels == list(range(len(labels)))
-    return None if numbered else labels
+    """The labels of a DataFrame's rows or columns; None if they are 0, 1, 2, ... in order."""
+    return None if index is None or consecutive(index) == Line(0, len(index) - 1) else list(index)
 
 
 def _describe(matrix: Any) -> str:
@@ -138,14 +133,19 @@ def read_efficiency(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats 
                 "rows that sum to 1"
             )
         else:
-            why = "it is the probability that a secret is seen at all"
+            why = cause_of_sums(rows) if by_rows else ""
+            why = why or (
+                "it is the probability that a secret is seen at all; if the rows have another "
+                "unit, divide the whole matrix by a number at least as large as its largest row "
+                "sum, and the counts that are found by the same number"
+            )
         what = (
             f"row {x} of matrix sums to {values[x]:.12g}"
             if by_rows
             else f"got {values[x]} at index {x}"
         )
         raise InvalidDistribution(
-            f"efficiency must be above 0 and at most 1, {what}; {why}{_if_transposed(rows)}"
+            f"efficiency must be above 0 and at most 1, {what}; {why}{if_transposed(rows)}"
         )
     return None if (np.abs(values - 1) <= SUM_TOLERANCE).all() else np.minimum(values, 1.0)
 
@@ -215,7 +215,7 @@ def _advice(
     # do not fit the efficiencies, lost reports, counts.
     if np.isfinite(sums).all() and float((np.abs(sums - target) / target).max()) <= MAX_ROUNDING:
         return message + "if that is rounding, normalize=True divides it out of each row"
-    transposed = _if_transposed(rows)
+    transposed = if_transposed(rows)
     if transposed:
         return message.removesuffix("; ") + transposed
     if efficiency is not None:
@@ -228,22 +228,37 @@ def _advice(
                 + "its columns do: is it transposed? Pass matrix.T, with one row for each secret"
             )
         return message + "efficiency=True takes the sums of the rows themselves"
-    if (sums <= 1 + SUM_TOLERANCE).all():
-        return (
-            message
-            + "if reports get lost, so that a row sums to the probability that its secret is seen, "
-            "pass efficiency=True; if the columns are the secrets, pass matrix.T; if lost reports "
-            "are counted, give them a column of their own; if the entries are counts of trials, "
-            "divide each row by the number of its trials"
-        )
-    return (
-        message
-        + "is it transposed? It has one row for each secret and one column for each report. If its "
-        "entries are counts of trials, divide each row by the number of its trials"
+    return message + (
+        cause_of_sums(rows)
+        or "each row must have the probabilities of the reports of one secret: if the columns are "
+        "the secrets, pass matrix.T; if lost reports are counted, give them a column of their own; "
+        "only if a row sums to the probability that a report of its secret arrives at all, pass "
+        "efficiency=True"
     )
 
 
-def _if_transposed(rows: Floats) -> str:
+def cause_of_sums(rows: Floats) -> str:
+    """Return why rows do not sum to 1, and what to do, if their entries betray it; or ""."""
+    sums, total = rows.sum(axis=1), float(rows.sum())
+    if not np.isfinite(rows).all() or len(rows) < 2:
+        return ""
+    by_row = "divide each row by its sum, as in matrix / matrix.sum(axis=1, keepdims=True)"
+    if abs(total - 1) <= MAX_ROUNDING:
+        return f"its entries sum to 1 in all, as joint frequencies do: {by_row}"
+    if (np.abs(sums - 100) <= 100 * MAX_ROUNDING).all():
+        return "its rows sum to 100, as percentages do: pass matrix / 100"
+    if abs(total - 100) <= 100 * MAX_ROUNDING:
+        return f"its entries sum to 100 in all, as percentages of secret and report do: {by_row}"
+    if (rows == np.rint(rows)).all() and (sums > 1).all():
+        return (
+            "its entries are whole numbers, as counts of trials are: divide each row by the number "
+            "of its trials, which is its sum if every trial has a report; intervals then take the "
+            "matrix as exactly known"
+        )
+    return ""
+
+
+def if_transposed(rows: Floats) -> str:
     """Hint that the matrix may be transposed; empty unless its columns sum to 1."""
     sums = rows.sum(axis=0)
     if not (np.abs(sums - 1) <= MAX_ROUNDING).all():
@@ -261,7 +276,7 @@ def align(
     """
     rows, k, m = table.rows, *table.rows.shape
     if alphabet is None:
-        secrets = as_alphabet(k) if table.secrets is None else Alphabet(table.secrets)
+        secrets = as_alphabet(k) if table.secrets is None else as_alphabet(table.secrets)
     else:
         secrets = as_labels(alphabet)
         if len(secrets) != k:
@@ -273,7 +288,7 @@ def align(
     if reports is None:
         # Columns without labels beside labelled rows are numbered: they are not the secrets.
         numbered = None if table.secrets is None else as_alphabet(m)
-        return rows, secrets, numbered if table.reports is None else Alphabet(table.reports)
+        return rows, secrets, numbered if table.reports is None else as_alphabet(table.reports)
     named = as_labels(reports)
     if len(named) != m:
         raise AlphabetMismatch(
@@ -286,9 +301,7 @@ def align(
 
 def as_labels(labels: Any) -> Alphabet:
     """Return an alphabet, or make one of a number or of labels."""
-    if isinstance(labels, Alphabet) or np.ndim(labels) == 0:
-        return as_alphabet(labels)
-    return Alphabet(labels)
+    return as_alphabet(labels)
 
 
 def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:

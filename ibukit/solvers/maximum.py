@@ -198,7 +198,12 @@ def maximise(
         raise ValueError(
             f"counts must be above 0, got {weights.min()}; take the reports that were seen"
         )
-    if not channel.forward(np.full(channel.k, 1 / channel.k)).min() > 0:
+    least = channel.forward(np.full(channel.k, 1 / channel.k)).min()
+    if np.isnan(least):
+        raise ValueError(
+            "channel must have finite entries, it has NaN: fill them, or leave out the reports"
+        )
+    if not least > 0:
         raise ImpossibleReport(
             "counts has a report that no secret can produce: is this the channel that made it?"
         )

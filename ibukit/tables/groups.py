@@ -23,7 +23,9 @@ from ibukit.tables.readers import open_table
 from ibukit.tables.report_codes import (
     bit_rows,
     codes_of_cells,
+    codes_of_tuples,
     codes_of_values,
+    has_tuples,
     number_in,
     numbered_bits,
     numbers_in_rows,
@@ -174,11 +176,12 @@ class TableReports:
         """Yield the reports of one mechanism; those that can be listed are kept for the end."""
         original = values = piece.values[rows]
         counts, owners = piece.counts[rows], self._numbers_of_owners(piece, rows)
-        if values.ndim == 2 and not _has_bit_texts(values, mechanism):
-            values = numbers_in_rows(values, self._table.textual)
         # Reports with labels become codes; other kinds are passed on as bits, rows or numbers.
         labelled = mechanism.report_kind is ReportKind.LABELS
         alphabet = mechanism.report_alphabet if labelled else None
+        has_parts = alphabet is not None and not isinstance(alphabet, Grid) and values.ndim == 2
+        if values.ndim == 2 and not (has_parts or _has_bit_texts(values, mechanism)):
+            values = numbers_in_rows(values)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
             if self._action["unknown"] == "drop":
@@ -226,7 +229,12 @@ class TableReports:
                 f"{named}"
             )
         if len(named) > 1:
-            raise ValueError(f"report must name one column for {_name(mechanism)}, got {named}")
+            if has_tuples(alphabet, len(named)):
+                return codes_of_tuples(values, alphabet, self._table.textual)
+            raise ValueError(
+                f"report must name one column for {_name(mechanism)}, got {named}; labels of "
+                f"{len(named)} parts are tuples, as in RandomizedResponse([(a, b), ...])"
+            )
         return codes_of_values(values, alphabet, self._table.textual)
 
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -242,11 +250,8 @@ class TableReports:
         if values.dtype != object:
             return values, np.ones(len(values), dtype=bool)
         # The mechanism itself judges numbers: here only values that are not numbers are marked.
-        # Numbers in a text file are parsed; values of a frame have their types already.
-        read: list[Any] = [
-            number_in(v) if isinstance(v, str) and self._table.textual else v
-            for v in values.tolist()
-        ]
+        # Numbers that are written as texts are parsed, in a file and in a column of a frame.
+        read: list[Any] = [number_in(v) if isinstance(v, str) else v for v in values.tolist()]
         good = [isinstance(value, Real) and not isinstance(value, bool) for value in read]
         numbers = [value if fine else 0 for value, fine in zip(read, good, strict=True)]
         return np.array(numbers), np.array(good, dtype=bool)

@@ -29,30 +29,48 @@ def codes_of_values(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> 
         None of them missing.
     alphabet : Alphabet
     textual : bool
-        Whether a text matches the label that is written so.
+        Whether a text matches the label that is written so. Where no label is a text it always
+        does: a column of texts then holds numbers.
     """
     if isinstance(alphabet, Line):
-        numbers, known = whole_numbers(values, textual)
+        numbers, known = whole_numbers(values)
         # On a line the code follows from the number; no table of labels is needed.
         inside = known & (numbers >= alphabet.first) & (numbers <= alphabet.last)
         return np.where(inside, numbers - alphabet.first, -1)
-    find = _finder(alphabet, textual)
+    has_texts = any(isinstance(label, str) for label in alphabet.values.tolist())
+    find = _finder(alphabet, textual or not has_texts)
     return np.array([find(value) for value in values.tolist()], dtype=np.int64)
 
 
-def whole_numbers(values: NDArray[Any], textual: bool) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return the values as integers, and whether each is one; booleans are not."""
+def codes_of_tuples(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> Ints:
+    """Return codes of labels whose parts stand in several columns, shape (s, width)."""
+    labels = alphabet.values.tolist()
+    if textual:
+        labels = [tuple(map(str, label)) for label in labels]
+    code_of = {label: code for code, label in enumerate(labels)}
+    return np.array([code_of.get(tuple(row), -1) for row in values.tolist()], dtype=np.int64)
+
+
+def has_tuples(alphabet: Alphabet, width: int) -> bool:
+    """Return whether all labels are tuples of so many parts."""
+    return not isinstance(alphabet, Line) and all(
+        isinstance(label, tuple) and len(label) == width for label in alphabet.values.tolist()
+    )
+
+
+def whole_numbers(values: NDArray[Any]) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return the values as integers, and whether each is one; texts may be, booleans are not."""
     if values.dtype.kind in "iu":
         # Unsigned numbers may be too large for 64 signed bits.
         known = values <= np.iinfo(np.int64).max
         return np.where(known, values, 0).astype(np.int64), np.asarray(known)
-    read = [_whole(value, textual) for value in values.tolist()]
+    read = [_whole(value) for value in values.tolist()]
     known = np.array([number is not None for number in read], dtype=bool)
     return np.array([number or 0 for number in read], dtype=np.int64), known
 
 
-def _whole(value: Any, textual: bool) -> int | None:
-    if textual and isinstance(value, str):
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str):
         value = number_in(value)
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         return None
@@ -60,16 +78,13 @@ def _whole(value: Any, textual: bool) -> int | None:
     return int(value) if number.is_integer() and abs(number) < 2**62 else None  # type: ignore[arg-type]
 
 
-def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
+def numbers_in_rows(values: NDArray[Any]) -> NDArray[Any]:
     """Return rows of numbers, shape (s, width), NaN for other values; integers stay integers."""
     if values.dtype != object and values.dtype.kind != "U":
         return values
     import pandas as pd
 
     cells = values.astype(object).ravel()
-    if not textual:
-        # In a frame a text is not a number, even if it looks like one.
-        cells[[isinstance(value, str) for value in cells]] = None
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy()
     return np.asarray(numbers, dtype=None if numbers.dtype == np.int64 else np.float64).reshape(
         values.shape
@@ -145,7 +160,7 @@ def numbered_bits(values: NDArray[Any], width: int) -> tuple[NDArray[np.int64], 
     width : int
         Number of bits.
     """
-    numbers, whole = whole_numbers(values[:, 0], textual=True)
+    numbers, whole = whole_numbers(values[:, 0])
     bits, known = bits_in_texts(values[:, 1].tolist(), width)
     return np.column_stack([numbers, bits]), whole & known
 

@@ -232,7 +232,7 @@ def test_rounding_is_taken_out_on_request_alone(rng):
         assert dataclasses.replace(mended) == mended
     assert "normalize" not in repr(ik.MatrixMechanism(exact))
     with pytest.raises(
-        ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.99; if reports get lost"
+        ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.99; each row must have"
     ):
         ik.MatrixMechanism(exact * 0.99, normalize=True)
 

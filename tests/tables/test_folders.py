@@ -89,6 +89,8 @@ def test_hive_partitions_are_columns(tmp_path, kind):
         write(tmp_path / f"version={version}" / f"part.{kind}", rows)
     tally = ik.Tally.from_table(tmp_path, BY_VERSION, by="version")
     assert [(part.mechanism.epsilon, part.n) for part in tally.parts] == [(1.0, 4), (2.0, 2)]
+    # Spark 4.3.0 wrote these rows by write.partitionBy("version") and counted {1: 4, 2: 2}; copies
+    # below _temporary, and as _part and .part, changed nothing.
     # As others read the same folder.
     others = {
         "arrow": ds.dataset(tmp_path, format=kind, partitioning="hive").to_table().to_pandas(),

@@ -24,6 +24,7 @@ from ibukit.mechanisms.numeric.gaussian_noise import (
     log_ratio_to_nearest,
 )
 from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.saturation import add_saturating
 
 # Below the first sigma, noise other than 0 has a probability below 2^-53, and is never drawn. Up to
 # the second, sums over all integers that matter take seconds.
@@ -197,7 +198,7 @@ class DiscreteGaussian(GaussianNoise):
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         values = self.alphabet.labels_of(secrets)
-        return values + self._noise(len(values), rng)
+        return add_saturating(values, self._noise(len(values), rng))
 
     def _noise(self, n: int, rng: Generator) -> Ints:
         """Draw n values of discrete Gaussian noise."""

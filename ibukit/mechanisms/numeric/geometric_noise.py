@@ -18,6 +18,7 @@ from ibukit import exact
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import check_epsilon
+from ibukit.mechanisms.saturation import add_saturating
 
 
 def check_noise_epsilon(epsilon: Any) -> float:
@@ -50,12 +51,12 @@ class GeometricNoise:
         values = self.line.labels_of(secrets)
         # The difference of two independent geometric variables has the two-sided law.
         noise = rng.geometric(self._stop, (2, len(values)))
-        return values + noise[0] - noise[1]
+        return add_saturating(values, noise[0] - noise[1])
 
     def draw_exactly(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Draw one noisy value for each secret (a code), without roundings."""
         noise = exact.two_sided_geometric(Fraction(self.epsilon), len(secrets), random_bits)
-        return self.line.labels_of(secrets) + noise
+        return add_saturating(self.line.labels_of(secrets), noise)
 
     def truncate(self, values: Ints) -> Ints:
         """Codes of the line's elements that are nearest to integers."""

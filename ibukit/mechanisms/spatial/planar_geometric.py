@@ -24,6 +24,7 @@ from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.draws import drawable, signed_offset_counts
 from ibukit.mechanisms.exact_samplers import exact_sampler
+from ibukit.mechanisms.saturation import add_saturating
 from ibukit.mechanisms.spatial._grid_mechanism import (
     check_grid_epsilon,
 )
@@ -201,7 +202,7 @@ class PlanarGeometric(Mechanism):
         # have a probability below e^-45, and count as its last entry.
         drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
-        return cells + offsets * rng.choice([-1, 1], size=offsets.shape)
+        return add_saturating(cells, offsets * rng.choice([-1, 1], size=offsets.shape))
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -227,7 +228,7 @@ class PlanarGeometric(Mechanism):
         offsets = exact.planar_geometric(
             Fraction(self.epsilon), height, width, len(secrets), random_bits
         )
-        return self.alphabet.labels_of(secrets) + offsets
+        return add_saturating(self.alphabet.labels_of(secrets), offsets)
 
 
 @exact_sampler(PlanarGeometric)
