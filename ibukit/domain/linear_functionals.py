@@ -1,7 +1,7 @@
 """Linear functionals w . theta, for which intervals and standard errors are computed.
 
 Users name them by the argument `of`: nothing for every single probability, weights in the
-alphabet's order, or weights by label.
+alphabet's order, weights by label, or labels whose probabilities are added up.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from scipy.special import ndtri
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import codes_of
+from ibukit.domain.labels import codes_of_index
 from ibukit.errors import AlphabetMismatch
 
 # One weight for each secret, in order or by label: of a single functional, as type checkers see it.
-OneFunctional = Mapping[Any, float] | Sequence[float]
+OneFunctional = Mapping[Any, float] | Sequence[float] | Sequence[str]
 # Largest absolute weight. The square of the difference of two weights must not overflow: beyond
 # about 1e154 it would. Larger weights are refused.
 MAX_WEIGHT = 1e150
@@ -120,6 +120,7 @@ class LinearFunctionals:
 
 def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
     """Read an argument `of`: None means every probability, else see `weights_of`."""
+    of = _with_weights(of)
     weights = weights_of(of, alphabet)
     # A mapping or a vector is one functional; a matrix has one in each row, even if it has one row.
     single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
@@ -136,9 +137,11 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
 
     Parameters
     ----------
-    of : None, array_like of shape (k,) or (r, k), mapping or Series
-        Weights in the alphabet's order, of one functional or of one in each row; truth values are
-        the weights 0 and 1. Mappings and Series have the weights of some labels, others have 0.
+    of : None, array_like of shape (k,) or (r, k), mapping or Series, label or list of labels
+        Labels that are texts stand for the sum of their probabilities; other labels go into a
+        mapping, as in {20: 1, 21: 1}, because numbers are weights. Weights in the alphabet's order,
+        of one functional or of one in each row; truth values are the weights 0 and 1. Mappings and
+        Series have the weights of some labels, others have 0.
     alphabet : Alphabet
 
     Raises
@@ -150,6 +153,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     """
     if of is None:
         return None
+    of = _with_weights(of)
     labels = _labels(of)
     if labels is not None:
         weights = _by_label(labels, list(of.values()) if isinstance(of, Mapping) else of, alphabet)
@@ -173,6 +177,17 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     return np.atleast_2d(weights)
 
 
+def _with_weights(of: Any) -> Any:
+    """Return labels that stand for the sum of their probabilities as a mapping with weights 1."""
+    if isinstance(of, str):
+        return {of: 1.0}
+    if not isinstance(of, (list, tuple)) or not of or not all(isinstance(x, str) for x in of):
+        return of
+    if len(set(of)) < len(of):
+        raise ValueError(f"of must have each label once, got {list(of)!r}")
+    return dict.fromkeys(of, 1.0)
+
+
 def _labels(of: Any) -> Any:
     # Mappings have keys, and a pandas Series an index; nothing else has labels.
     labels = list(of) if isinstance(of, Mapping) else getattr(of, "index", None)
@@ -191,7 +206,7 @@ def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
             "order"
         )
     # Secrets that are not named have the weight 0.
-    places = codes_of("of", list(labels), alphabet, HINT)
+    places = codes_of_index("of", list(labels), alphabet, HINT)
     if len(np.unique(places)) < len(places):
         raise ValueError(f"of must have each label once, got {list(labels)!r}")
     weights = np.zeros(len(alphabet))

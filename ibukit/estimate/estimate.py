@@ -364,10 +364,11 @@ class Estimate(ReadOnlyArrays):
 
         Parameters
         ----------
-        of : array_like of shape (k,) or (r, k), or mapping, optional
+        of : array_like of shape (k,) or (r, k), mapping, label or list of labels, optional
             Weights of the sum :math:`w \cdot \theta`: of one functional, or of one in each row;
-            truth values are 0 and 1. A mapping has the weights of some labels. None: every
-            probability, computed once.
+            truth values are 0 and 1. A mapping has the weights of some labels; labels that are
+            texts, as in ``["bike", "bus"]``, stand for the sum of their probabilities, and others
+            go into a mapping, as in ``{20: 1, 21: 1}``. None: every probability, computed once.
         target : {"distribution", "frequencies"}
             Errors as an estimate of the distribution that people come from, or of these people's
             own frequencies F. The second are smaller: their square is

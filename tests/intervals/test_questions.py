@@ -134,7 +134,7 @@ def test_the_two_targets_are_told_apart():
         (np.ones((2, 5)), r"\(2, 5\)"),
         (np.ones((0, 6)), r"\(0, 6\)"),
         ([1, 2, 3, 4, 5, np.nan], "nan at index 5"),
-        ("mean", "must be a list, an array or a Series"),
+        ("mean", "the labels of of must be whole numbers"),
         ({9: 1}, "9"),
         ({1: np.inf}, "of"),
     ],
@@ -149,3 +149,44 @@ def test_other_targets_and_lost_reports_are_refused():
         ik.mle(TALLIES["k-RR"]).standard_errors(target="people")
     with pytest.raises(ValueError, match="reports may be lost"):
         ik.mle(TALLIES["lossy"]).interval(target="frequencies", method="wald")
+
+
+# Labels alone
+
+
+def test_labels_stand_for_the_sum_of_their_probabilities():
+    mechanism = ik.RandomizedResponse(["bike", "bus", "car"], 2.0)
+    estimate = ik.mle(mechanism.tally_counts([150, 220, 480]))
+    for labels, weights in (
+        (["bike", "car"], [1, 0, 1]),
+        (("car", "bike"), [1, 0, 1]),
+        ("bus", [0, 1, 0]),
+        (["bus"], [0, 1, 0]),
+    ):
+        assert estimate.interval(of=labels) == estimate.interval(of=weights)
+        assert estimate.standard_errors(of=labels) == estimate.standard_errors(of=weights)
+        found = ik.plan(mechanism, width=0.1, of=labels)
+        assert found.n == ik.plan(mechanism, width=0.1, of=weights).n
+    posterior = ik.posterior(estimate.tally, 1.0)
+    assert posterior.interval(of="bus") == posterior.interval(of=[0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        ("tram", "'tram', which is not in the alphabet"),
+        (["bike", "tram"], "'tram', which is not in the alphabet"),
+        (["bike", "bike"], "each label once"),
+        (["bike", 1], "numbers"),
+        ([], "one weight for each of the 3 secrets"),
+        ("", "'', which is not in the alphabet"),
+        ([1, 2], "one weight for each of the 3 secrets"),
+        ({"bike": "1"}, "numbers"),
+        ([["bike"]], "numbers"),
+        ({"bike"}, "list, an array or a Series"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_named(of, words):
+    estimate = ik.mle(ik.RandomizedResponse(["bike", "bus", "car"], 2.0).tally_counts([15, 22, 48]))
+    with pytest.raises(ValueError, match=words):
+        estimate.interval(of=of)
