@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
@@ -14,6 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
+from ibukit.domain.label_arrays import (
+    array_of_labels,
+    categories_of,
+    has_code,
+    refuse_missing,
+    require_sequence,
+)
 from ibukit.errors import AlphabetMismatch, TooLarge
 
 # Largest number of elements that an estimate is made over: one vector of doubles takes 512 MB.
@@ -68,8 +75,8 @@ class Alphabet(arguments.ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         """Check and convert the fields; subclasses that are dataclasses call this, too."""
-        _require_sequence(self.values)
-        labels = _array_of_labels(self.values)
+        require_sequence(self.values)
+        labels = array_of_labels(self.values)
         if labels.ndim != 1 or labels.size == 0:
             several = (
                 "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
@@ -138,9 +145,9 @@ class Alphabet(arguments.ReadOnlyArrays):
             If a label is missing (None, NaN, NA, masked): nothing is counted as something.
         """
         # A categorical column has its labels once and an index for each row, so k look-ups suffice.
-        categories, indices = _categories(labels)
+        categories, indices = categories_of(labels)
         if categories is not None and indices is not None:
-            _refuse_missing(indices < 0, name)
+            refuse_missing(indices < 0, name)
             # Each category that occurs is looked up once; one that does not occur need not be a
             # label.
             occurring = np.unique(indices)
@@ -151,9 +158,9 @@ class Alphabet(arguments.ReadOnlyArrays):
             return np.array([self._code_of[label] for label in wanted], dtype=np.int64)
         # TypeError: a value without a hash, such as a list, cannot be a label.
         except (KeyError, TypeError):
-            _refuse_missing([arguments.is_missing(label) for label in wanted], name)
+            refuse_missing([arguments.is_missing(label) for label in wanted], name)
             # Only after a failure is the first bad label looked for.
-            other = next(label for label in wanted if not _has(self._code_of, label))
+            other = next(label for label in wanted if not has_code(self._code_of, label))
             raise AlphabetMismatch(
                 f"{name} contains {other!r}, which is not in the alphabet{self._alike(other)}"
             ) from None
@@ -410,7 +417,7 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
         return require_bounded(alphabet)
     # A list is a list of labels, an integer a number of secrets.
     if isinstance(alphabet, (Set, Mapping)):
-        _require_sequence(alphabet, "alphabet")
+        require_sequence(alphabet, "alphabet")
     if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
         return consecutive(alphabet) or Alphabet(alphabet)
     return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
@@ -449,71 +456,9 @@ def require_bounded(alphabet: Alphabet) -> Alphabet:
     return alphabet
 
 
-def _categories(labels: Any) -> tuple[Any, Ints | None]:
-    """Return the categories of categorical labels and the index of each, -1 if it is missing."""
-    categorical = getattr(labels, "cat", labels)
-    indices = getattr(categorical, "codes", None)
-    if indices is None or callable(indices) or not hasattr(categorical, "categories"):
-        return None, None
-    return list(categorical.categories), np.asarray(indices)
-
-
-def _refuse_missing(missing: Any, name: str) -> None:
-    if np.any(missing):
-        raise ValueError(
-            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones "
-            "out "
-            'yourself, or count the whole table by Tally.from_table(..., missing="drop")'
-        )
-
-
-def _has(code_of: Mapping[Any, int], label: Any) -> bool:
-    """Return whether a label has a code; False for values without a hash."""
-    try:
-        return label in code_of
-    except TypeError:
-        return False
-
-
 def _integers(first: int, last: int) -> Ints:
     # The end of np.arange would be a float beyond 2^63 - 1.
     return first + np.arange(last - first + 1, dtype=np.int64)
-
-
-def _array_of_labels(values: Any) -> NDArray[Any]:
-    """Return labels as an array that keeps each of them as it is.
-
-    numpy would turn the 1 in [1, "a"] into "1", integers on both sides of 2^63 into floats, and
-    tuples into rows.
-    """
-    if isinstance(values, (list, tuple)):
-        kinds = {type(value) for value in values}
-        mixed = str in kinds and len(kinds) > 1
-        large = kinds <= {int} and any(not -(2**63) <= value < 2**63 for value in values)
-        if mixed or large or (kinds and kinds <= {tuple}):
-            labels = np.empty(len(values), dtype=object)
-            labels[:] = values
-            return labels
-    labels = arguments.whole_array("values", values)
-    if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in values):
-        labels = np.array(list(values), dtype=object)
-    return labels
-
-
-def _require_sequence(values: Any, name: str = "values") -> None:
-    """Reject scalars, sets, mappings and iterators as label sequences."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        hint = (
-            ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
-        )
-        raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
-    if isinstance(values, (Set, Mapping, Iterator)):
-        # A set has no order, so its labels would get codes by chance.
-        order = "sorted" if isinstance(values, Set) else "list"
-        raise ValueError(
-            f"{name} must be a sequence of labels, in order, got {type(values).__name__}; pass "
-            f"{order}(values)"
-        )
 
 
 def _metric(distances: Any, k: int) -> Floats:

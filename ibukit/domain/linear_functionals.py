@@ -184,7 +184,7 @@ def _with_weights(of: Any) -> Any:
     if not isinstance(of, (list, tuple)) or not of or not all(isinstance(x, str) for x in of):
         return of
     if len(set(of)) < len(of):
-        raise ValueError(f"of must have each label once, got {list(of)!r}")
+        raise ValueError(f"of must be weights, or labels that are all different, got {list(of)!r}")
     return dict.fromkeys(of, 1.0)
 
 

@@ -28,7 +28,7 @@ from ibukit.fisher_information import (
 )
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.mechanisms import MatrixMechanism
-from ibukit.mechanisms._matrix_entries import (
+from ibukit.mechanisms.matrix_entries import (
     MAX_ROUNDING,
     cause_of_sums,
     if_transposed,

@@ -21,7 +21,7 @@ from ibukit.domain.labels import aligned_counts
 from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler
 from ibukit.exact import ExactSampler
-from ibukit.mechanisms import _matrix_entries
+from ibukit.mechanisms import matrix_entries
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.draws import drawable
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -131,17 +131,17 @@ class MatrixMechanism(FiniteMechanism):
     def __post_init__(self) -> None:
         """Check and convert the fields, also of classes that inherit."""
         normalize = arguments.flag("normalize", self.normalize)
-        table = _matrix_entries.read_matrix(self.entries)
-        _matrix_entries.refuse_entries(table.rows)
+        table = matrix_entries.read_matrix(self.entries)
+        matrix_entries.refuse_entries(table.rows)
         wanted: Any = self.efficiency
         # Without efficiencies the sums are judged first, so that a message names the row as it was
         # handed in. With them, rows are brought into the order of the secrets before.
         if wanted is None:
-            table = table._replace(rows=_matrix_entries.check_sums(table.rows, None, normalize))
-        rows, secrets, reports = _matrix_entries.align(table, self.alphabet, self.reports)
-        efficiency = _matrix_entries.read_efficiency(rows, wanted, secrets)
+            table = table._replace(rows=matrix_entries.check_sums(table.rows, None, normalize))
+        rows, secrets, reports = matrix_entries.align(table, self.alphabet, self.reports)
+        efficiency = matrix_entries.read_efficiency(rows, wanted, secrets)
         if wanted is not None:
-            rows = _matrix_entries.check_sums(rows, efficiency, normalize)
+            rows = matrix_entries.check_sums(rows, efficiency, normalize)
         self._keep(
             entries=arguments.frozen(rows),
             alphabet=secrets,

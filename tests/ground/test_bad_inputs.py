@@ -16,13 +16,16 @@ SQUARE = np.array([[0.9, 0.1], [0.3, 0.7]])
     [
         (SQUARE.T, r"row 0 sums to 1\.2; its columns do: is it transposed\? Pass matrix\.T"),
         (
-            SQUARE * 0.5,
+            SQUARE * 0.9,
             (
-                r"row 0 sums to 0\.5; if reports get lost, .* pass efficiency=True; if the columns"
-                r" are the secr"
+                r"row 0 sums to 0\.9; each row must have .* if the columns are the secrets, .* only"
+                r" if .* pass efficiency=True"
             ),
         ),
-        (SQUARE * 10, r"row 0 sums to 10; is it transposed\?"),
+        (SQUARE * 0.5, r"row 0 sums to 0\.5; its entries sum to 1 in all, .* by its sum"),
+        (SQUARE * 10, r"row 0 sums to 10; .* counts of trials .* number of its trials"),
+        (SQUARE * 100, r"row 0 sums to 100; its rows sum to 100, .* pass matrix / 100"),
+        (SQUARE * 50, r"row 0 sums to 50; its entries sum to 100 in all, .* by its sum"),
         (SQUARE * (1 + 1e-6), r"row 0 sums to 1\.000001; if that is rounding, normalize=True"),
         (
             SQUARE.astype(complex),
@@ -144,10 +147,10 @@ def test_counts_are_no_tally(function):
         (7, r"a sequence of labels, for 0\.\.k-1 that is Line\(0, k - 1\), got 7"),
         (2.5, r"a sequence of labels, got 2\.5"),
         ("abc", "a sequence of labels, got 'abc'"),
-        ([("a", 1), ("b", 2)], r"got shape \(2, 2\); join labels of several parts into one"),
+        ([["a", 1], ["b", 2]], r"got shape \(2, 2\); join labels of several parts into one"),
         ([], r"got shape \(0,\)$"),
     ],
-    ids=["generator", "set", "dict", "None", "number", "fraction", "text", "tuples", "empty"],
+    ids=["generator", "set", "dict", "None", "number", "fraction", "text", "lists", "empty"],
 )
 def test_what_is_no_sequence_of_labels(values, message):
     with pytest.raises(ValueError, match=f"^values must be .*{message}"):

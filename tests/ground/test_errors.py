@@ -23,6 +23,7 @@ BASES = {
     "ForeignFile": ValueError,
     "TooLarge": ValueError,
     "NoExactSampler": ValueError,
+    "LikelihoodUnknown": ValueError,
 }
 
 

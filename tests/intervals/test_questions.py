@@ -176,7 +176,7 @@ def test_labels_stand_for_the_sum_of_their_probabilities():
     [
         ("tram", "'tram', which is not in the alphabet"),
         (["bike", "tram"], "'tram', which is not in the alphabet"),
-        (["bike", "bike"], "each label once"),
+        (["bike", "bike"], "labels that are all different"),
         (["bike", 1], "numbers"),
         ([], "one weight for each of the 3 secrets"),
         ("", "'', which is not in the alphabet"),

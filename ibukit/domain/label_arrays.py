@@ -1,0 +1,75 @@
+"""Labels from outside as arrays that keep each of them as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Ints
+
+
+def categories_of(labels: Any) -> tuple[Any, Ints | None]:
+    """Return the categories of categorical labels and the index of each, -1 if it is missing."""
+    categorical = getattr(labels, "cat", labels)
+    indices = getattr(categorical, "codes", None)
+    if indices is None or callable(indices) or not hasattr(categorical, "categories"):
+        return None, None
+    return list(categorical.categories), np.asarray(indices)
+
+
+def refuse_missing(missing: Any, name: str) -> None:
+    """Raise ValueError at the first label that is missing."""
+    if np.any(missing):
+        raise ValueError(
+            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones "
+            "out "
+            'yourself, or count the whole table by Tally.from_table(..., missing="drop")'
+        )
+
+
+def has_code(code_of: Mapping[Any, int], label: Any) -> bool:
+    """Return whether a label has a code; False for values without a hash."""
+    try:
+        return label in code_of
+    except TypeError:
+        return False
+
+
+def array_of_labels(values: Any) -> NDArray[Any]:
+    """Return labels as an array that keeps each of them as it is.
+
+    numpy would turn the 1 in [1, "a"] into "1", integers on both sides of 2^63 into floats, and
+    tuples into rows.
+    """
+    if isinstance(values, (list, tuple)):
+        kinds = {type(value) for value in values}
+        mixed = str in kinds and len(kinds) > 1
+        large = kinds <= {int} and any(not -(2**63) <= value < 2**63 for value in values)
+        if mixed or large or (kinds and kinds <= {tuple}):
+            labels = np.empty(len(values), dtype=object)
+            labels[:] = values
+            return labels
+    labels = arguments.whole_array("values", values)
+    if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in values):
+        labels = np.array(list(values), dtype=object)
+    return labels
+
+
+def require_sequence(values: Any, name: str = "values") -> None:
+    """Reject scalars, sets, mappings and iterators as label sequences."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        hint = (
+            ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
+        )
+        raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
+    if isinstance(values, (Set, Mapping, Iterator)):
+        # A set has no order, so its labels would get codes by chance.
+        order = "sorted" if isinstance(values, Set) else "list"
+        raise ValueError(
+            f"{name} must be a sequence of labels, in order, got {type(values).__name__}; pass "
+            f"{order}(values)"
+        )
