@@ -86,8 +86,12 @@ class Alphabet(arguments.ReadOnlyArrays):
             )
         # None is accepted as a label; NaN and NA are not, because they do not equal themselves.
         listed = labels.tolist()
-        if len(set(listed)) != labels.size or any(
-            label is not None and arguments.is_missing(label) for label in listed
+        # A list of dates has numbers in place of NaT.
+        has_nat = labels.dtype.kind in "mM" and bool(np.isnat(labels).any())
+        if (
+            has_nat
+            or len(set(listed)) != labels.size
+            or any(label is not None and arguments.is_missing(label) for label in listed)
         ):
             raise ValueError(
                 "values must all be different and equal to themselves (not NaN): each label has "

@@ -48,7 +48,8 @@ def array_of_labels(values: Any) -> NDArray[Any]:
     if isinstance(values, (list, tuple)):
         kinds = {type(value) for value in values}
         mixed = str in kinds and len(kinds) > 1
-        large = kinds <= {int} and any(not -(2**63) <= value < 2**63 for value in values)
+        integers = bool not in kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds)
+        large = integers and any(not -(2**63) <= int(value) < 2**63 for value in values)
         if mixed or large or (kinds and kinds <= {tuple}):
             labels = np.empty(len(values), dtype=object)
             labels[:] = values

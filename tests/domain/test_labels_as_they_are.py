@@ -65,6 +65,7 @@ def test_a_frame_numbered_in_any_way_is_over_a_line(axis):
         [2**63 + 5, 7, -3],
         [-1, 2**63, 2**63 + 1],
         [2**80, 1, 2],
+        [2**63 + 5, 7, np.int64(3)],
         [2**64 - 1, 2**64 - 2, 2**63 - 1],
     ],
 )
@@ -181,6 +182,8 @@ def test_two_unicode_forms_of_a_label_are_told_apart():
         (None, "got None"),
         (["a", "a"], "must all be different"),
         (["a", float("nan")], "must all be different"),
+        (pd.Series([pd.NaT, pd.Timestamp("2026-01-01")]), "not NaN"),
+        (np.array(["NaT", "2026-01-01"], "datetime64[D]"), "not NaN"),
         ([("a", 1), ("a", 1)], "must all be different"),
         ([], "non-empty"),
         ([["a"], ["b"]], "join labels"),
