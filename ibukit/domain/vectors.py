@@ -1,8 +1,8 @@
 """Vectors over an alphabet from outside: what has labels is aligned by them, the rest by position.
 
 Series, mappings, frames of one column and estimates have labels. A Series with pandas' default
-index 0, 1, ... has none, unless the alphabet's labels are other integers: then it could be read in
-two ways, and is refused.
+index 0, 1, ... has none, unless a label of the alphabet is a number or the text of one and they are
+not 0, 1, ... in this order: then it could be read in two ways, and is refused.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
     Raises
     ------
     AlphabetMismatch
-        If a label is not in the alphabet, occurs twice, or only numbers the entries where the
-        alphabet's labels are other integers; or if an estimate has other secrets.
+        If a label is missing, is not in the alphabet, occurs twice, or only numbers the entries
+        where the alphabet's labels are other numbers; or if an estimate has other secrets.
 
     Examples
     --------
@@ -49,13 +49,22 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
         return values
     labels, numbers = found
     if labels is None:
-        if type(alphabet) is Line and alphabet.first != 0:
+        if _has_other_numbers(alphabet):
             raise AlphabetMismatch(
-                f"{name} must have the labels of {alphabet!r} as its index, or be an array, got a "
-                f"Series with the default index 0 to {len(numbers) - 1}: give "
-                f"{name}.to_numpy() if its entries are in the alphabet's order"
+                f"{name} must have the labels of {name_of_alphabet(alphabet)} as its index, or be "
+                f"an array, got the default index 0 to {len(numbers) - 1}, which may be labels or "
+                f"positions: give {name}.to_numpy() if its entries are in the alphabet's order, "
+                f"{name}.to_dict() if the index has its labels"
             )
         return numbers
+    if not labels:
+        raise AlphabetMismatch(f"{name} must have an entry for a label, got none")
+    for at, label in enumerate(labels):
+        if arguments.is_missing(label):
+            raise AlphabetMismatch(
+                f"{name} must have a label for each entry, got {label!r} at index {at}: name it as "
+                "the alphabet does"
+            )
     codes = codes_of_index(name, labels, alphabet, HINT)
     if len(np.unique(codes)) < len(codes):
         (twice,) = alphabet.labels_of([np.argmax(np.bincount(codes) > 1)]).tolist()
@@ -68,7 +77,7 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
 
 def _of_estimate(name: str, estimate: EstimatedDistribution, alphabet: Alphabet) -> Floats:
     own = estimate.alphabet
-    if own == alphabet or (len(own) == len(alphabet) and Line(0, len(own) - 1) in (own, alphabet)):
+    if own == alphabet:
         return estimate.distribution
     # The same labels in another order, or with other distances.
     if len(own) == len(alphabet) and {type(own), type(alphabet)} <= {Alphabet, Line}:
@@ -76,10 +85,34 @@ def _of_estimate(name: str, estimate: EstimatedDistribution, alphabet: Alphabet)
             result = np.zeros(len(own))
             result[alphabet.codes(own.values, name=name)] = estimate.distribution
             return result
+    if len(own) == len(alphabet) and Line(0, len(own) - 1) in (own, alphabet):
+        return estimate.distribution
     wanted, got = name_of_alphabet(alphabet), name_of_alphabet(own)
     raise AlphabetMismatch(
         f"{name} must be over {wanted}, got an estimate over {got if got != wanted else 'others'}"
     )
+
+
+def _has_other_numbers(alphabet: Alphabet) -> bool:
+    """Return whether a label is a whole number or its text, and not all are 0, 1, ... in order.
+
+    Then an index 0, 1, ... may be labels in another order as well as positions.
+    """
+    if type(alphabet) is Line:
+        return alphabet.first != 0
+    if type(alphabet) is not Alphabet:
+        # The labels of cells are pairs.
+        return False
+    numbers = [_number(label) for label in alphabet.values]
+    return numbers != list(range(len(numbers))) and any(number is not None for number in numbers)
+
+
+def _number(label: Any) -> float | None:
+    """Return a label as a whole number, as a column of a table may hold it; or None."""
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        number = float(label)
+        return number if number.is_integer() else None
+    return None
 
 
 def aligned_pair(
@@ -99,10 +132,17 @@ def aligned_pair(
         if own[0] is None or own[1] is None:
             odd, other = names if own[1] is None else names[::-1]
             raise AlphabetMismatch(
-                f"{other} must have labels, because {odd} has: give both as Series or mappings, or "
-                "both as arrays in one order"
+                f"{other} must have labels, because {odd} has: give both as Series with labels or "
+                "as mappings (.to_dict() where a default index has the labels), or both as arrays "
+                "in one order"
             )
-        space = Alphabet(list(dict.fromkeys([*own[0].values.tolist(), *own[1].values.tolist()])))
+        labels = [own[0].values.tolist(), own[1].values.tolist()]
+        if set(labels[0]).isdisjoint(labels[1]):
+            raise AlphabetMismatch(
+                f"{names[1]} must share labels with {names[0]}, got {labels[1][0]!r} and others, "
+                f"where {names[0]} has {labels[0][0]!r} and others: name them alike in both"
+            )
+        space = Alphabet(list(dict.fromkeys([*labels[0], *labels[1]])))
     first, second = (aligned(name, each, space) for name, each in zip(names, values, strict=True))
     return first, second
 

@@ -215,6 +215,71 @@ def test_a_default_index_is_no_label_unless_it_could_be_one(estimate):
 
 
 @pytest.mark.parametrize(
+    "labels",
+    [[2, 0, 3, 1], [10, 20, 30, 40], [0, 1, 2, 5], ["2", "0", "3", "1"], [1.0, 2.0, 0.0, 3.0]],
+)  # fmt: skip
+def test_a_default_index_is_refused_where_labels_are_other_numbers(labels):
+    alphabet = ik.Alphabet(labels)
+    mechanism = ik.RandomizedResponse(alphabet, 2.0)
+    truth = pd.Series([0.1, 0.2, 0.6, 0.1], index=labels)
+    numbered = truth.reset_index(drop=True)
+    right = mechanism.forward(truth.to_numpy())
+    np.testing.assert_array_equal(mechanism.forward(truth.iloc[::-1]), right)
+    tally = mechanism.tally_counts([1, 2, 6, 1])
+    for call in (
+        mechanism.forward,
+        lambda bad: ik.gap(tally, bad),
+        lambda bad: ik.emd(bad, truth, alphabet),
+        lambda bad: ik.blahut_arimoto(bad, alphabet, beta=1.0),
+    ):
+        with pytest.raises(ik.errors.AlphabetMismatch, match=r"default index 0 to 3.*to_numpy"):
+            call(numbered)
+
+
+def test_frequencies_sorted_by_their_numbers_are_never_taken_by_position():
+    alphabet = ik.Alphabet([2, 0, 1])
+    shares = pd.Series({2: 0.5, 0: 0.3, 1: 0.2})
+    with pytest.raises(ik.errors.AlphabetMismatch, match="to_dict"):
+        ik.emd(shares, shares.sort_index(), alphabet)
+    # the advice, followed to the letter
+    assert ik.emd(shares, shares.sort_index().to_dict(), alphabet) == 0
+    with pytest.raises(ik.errors.AlphabetMismatch, match="to_dict"):
+        ik.total_variation(shares, shares.sort_index())
+    assert ik.total_variation(shares, shares.sort_index().to_dict()) == 0
+
+
+def test_estimates_over_the_same_integers_in_another_order_are_aligned():
+    counts = {2: 50, 0: 30, 1: 20}
+    one, other = (
+        ik.mle(ik.RandomizedResponse(alphabet, 2.0).tally_counts(counts))
+        for alphabet in (ik.Alphabet([2, 0, 1]), ik.Line(0, 2))
+    )
+    assert ik.total_variation(one, other) == pytest.approx(0, abs=1e-12)
+    assert ik.gap(one.tally, other) == pytest.approx(0, abs=1e-12)
+
+
+def test_vectors_without_a_common_label_are_refused():
+    with pytest.raises(ik.errors.AlphabetMismatch, match="q must share labels with p, got '1'"):
+        ik.total_variation({0: 0.5, 1: 0.5}, {"1": 0.5, "0": 0.5})
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NaT, pd.NA])
+def test_entries_without_a_label_are_refused(estimate, missing):
+    shares = pd.Series(
+        [0.6, 0.2, 0.1, 0.1], index=pd.Index(["car", "bus", "bike", missing], dtype=object)
+    )
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"a label for each entry, got .* at index 3"
+    ):
+        ik.gap(estimate.tally, shares)
+
+
+def test_empty_mappings_are_refused(estimate):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="theta must have an entry for a label"):
+        estimate.tally.forward({})
+
+
+@pytest.mark.parametrize(
     ("spoil", "words"),
     [
         (lambda s: s.rename({"bus": "tram"}), "'tram'"),
