@@ -439,18 +439,17 @@ def consecutive(labels: Any) -> Line | None:
     >>> consecutive([3, 4, 5]), consecutive([3, 5]), consecutive(["3", "4"])
     (Line(3, 5), None, None)
     """
-    if isinstance(labels, (list, tuple)):
-        if not all(isinstance(label, (int, np.integer)) for label in labels) or any(
-            isinstance(label, bool) for label in labels
-        ):
-            return None
-    elif np.asarray(labels).dtype.kind not in "iu":
+    if isinstance(labels, (list, tuple)) and not all(
+        isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels
+    ):
         return None
-    numbers = [int(label) for label in labels]
-    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+    integers = np.asarray(labels)
+    # Steps of unsigned integers that fall are large, so they are not 1 either.
+    if integers.dtype.kind not in "iu" or not integers.size or (np.diff(integers) != 1).any():
         return None
-    # Lines end where doubles no longer tell integers apart.
-    return Line(numbers[0], numbers[-1]) if numbers[0] >= -(2**53) else None
+    first, last = int(integers[0]), int(integers[-1])
+    # A line begins where doubles tell integers apart, and ends where 64 bits end.
+    return Line(first, last) if first >= -(2**53) and last < 2**63 else None
 
 
 def require_bounded(alphabet: Alphabet) -> Alphabet:

@@ -67,6 +67,8 @@ def test_a_frame_numbered_in_any_way_is_over_a_line(axis):
         [2**80, 1, 2],
         [2**63 + 5, 7, np.int64(3)],
         [2**64 - 1, 2**64 - 2, 2**63 - 1],
+        [2**63 - 1, 2**63, 2**63 + 1],
+        [2**63, 2**63 + 1, 2**63 + 2],
     ],
 )
 def test_integers_on_both_sides_of_64_bits_stay_exact(labels):
