@@ -38,14 +38,24 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
         raise type(error)(f"{error}{hint}") from None
 
 
-def codes_of_index(name: str, labels: Any, alphabet: Alphabet, hint: str) -> Ints:
-    """Return the codes of the labels that a vector has; anything else is another alphabet's."""
+def codes_of_index(
+    name: str, labels: Any, alphabet: Alphabet, hint: str, twice_hint: str = ""
+) -> Ints:
+    """Return the codes of the labels of a vector, each there once, all of this alphabet.
+
+    The hints end the messages for labels of others, and for one that is there twice.
+    """
     try:
-        return codes_of(name, labels, alphabet, hint)
+        codes = codes_of(name, labels, alphabet, hint)
     except AlphabetMismatch:
         raise
     except ValueError as error:
         raise AlphabetMismatch(f"the labels of {error}{hint}") from None
+    often = np.bincount(codes)
+    if (often > 1).any():
+        (twice,) = alphabet.labels_of([int(np.argmax(often > 1))]).tolist()
+        raise AlphabetMismatch(f"{name} must have each label once, got {twice!r} twice{twice_hint}")
+    return codes
 
 
 def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:
@@ -66,9 +76,9 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
     Raises
     ------
     AlphabetMismatch
-        If a label is not in the alphabet, or an array has not one count for each label.
+        If a label is not in the alphabet or occurs twice, or an array has not one count for each.
     ValueError
-        If a label occurs twice, or a count is missing, negative or not an integer.
+        If a count is missing, negative or not an integer.
     """
     check = arguments.weights if arguments.flag("weighted", weighted) else arguments.counts
     found = arguments.labelled(name, counts)
@@ -80,13 +90,7 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
     hint = (
         "; counts with labels are aligned by them: give an array for counts in the alphabet's order"
     )
-    codes = codes_of_index(name, labels, alphabet, hint)
-    if len(np.unique(codes)) < len(codes):
-        first = int(np.argmax(np.bincount(codes) > 1))
-        (twice,) = alphabet.labels_of([first]).tolist()
-        raise ValueError(
-            f"{name} must have each label once, got {twice!r} twice: add its counts up first"
-        )
+    codes = codes_of_index(name, labels, alphabet, hint, ": add its counts up first")
     checked = check(name, values, len(codes))
     aligned = np.zeros(len(alphabet), dtype=checked.dtype)
     aligned[codes] = checked

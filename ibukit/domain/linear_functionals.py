@@ -119,7 +119,11 @@ class LinearFunctionals:
 
 
 def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
-    """Read an argument `of`: None means every probability, else see `weights_of`."""
+    """Read an argument `of`: None means every probability, else see `weights_of`.
+
+    Labels that are texts, one or a list of them, stand for the sum of their probabilities; other
+    labels go into a mapping, as in {20: 1, 21: 1}, because numbers are weights.
+    """
     of = _with_weights(of)
     weights = weights_of(of, alphabet)
     # A mapping or a vector is one functional; a matrix has one in each row, even if it has one row.
@@ -137,11 +141,9 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
 
     Parameters
     ----------
-    of : None, array_like of shape (k,) or (r, k), mapping or Series, label or list of labels
-        Labels that are texts stand for the sum of their probabilities; other labels go into a
-        mapping, as in {20: 1, 21: 1}, because numbers are weights. Weights in the alphabet's order,
-        of one functional or of one in each row; truth values are the weights 0 and 1. Mappings and
-        Series have the weights of some labels, others have 0.
+    of : None, array_like of shape (k,) or (r, k), mapping or Series
+        Weights in the alphabet's order, of one functional or of one in each row; truth values are
+        the weights 0 and 1. Mappings and Series have the weights of some labels, others have 0.
     alphabet : Alphabet
 
     Raises
@@ -153,7 +155,6 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     """
     if of is None:
         return None
-    of = _with_weights(of)
     labels = _labels(of)
     if labels is not None:
         weights = _by_label(labels, list(of.values()) if isinstance(of, Mapping) else of, alphabet)
@@ -207,8 +208,6 @@ def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
         )
     # Secrets that are not named have the weight 0.
     places = codes_of_index("of", list(labels), alphabet, HINT)
-    if len(np.unique(places)) < len(places):
-        raise ValueError(f"of must have each label once, got {list(labels)!r}")
     weights = np.zeros(len(alphabet))
     weights[places] = _numbers(values)
     return weights

@@ -66,9 +66,6 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
                 "the alphabet does"
             )
     codes = codes_of_index(name, labels, alphabet, HINT)
-    if len(np.unique(codes)) < len(codes):
-        (twice,) = alphabet.labels_of([np.argmax(np.bincount(codes) > 1)]).tolist()
-        raise AlphabetMismatch(f"{name} must have each label once, got {twice!r} twice")
     entries = arguments.numbers(name, numbers)
     result = np.zeros(len(alphabet))
     result[codes] = entries
