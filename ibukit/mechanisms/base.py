@@ -316,10 +316,15 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
                     "themselves"
                 )
             return draw(arguments.whole_array("secrets", secrets))
+        places, were_codes = self._places(secrets, codes)
+        return draw(places) if were_codes else self.label_reports(draw(places))
+
+    def _places(self, secrets: ArrayLike, codes: bool) -> tuple[Ints, bool]:
+        """Return the codes of secrets over a bounded alphabet, and whether they were given so."""
         # Single numbers on a grid can only be codes, because the label of a cell is a pair.
         if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
-            return draw(arguments.codes("secrets", secrets, self.k))
-        return self.label_reports(draw(codes_of("secrets", secrets, self.alphabet, CODES_HINT)))
+            return arguments.codes("secrets", secrets, self.k), True
+        return codes_of("secrets", secrets, self.alphabet, CODES_HINT), False
 
     def tally(
         self,

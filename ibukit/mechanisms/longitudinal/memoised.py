@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
-from ibukit.domain.labels import codes_of
 from ibukit.errors import NoExactSampler
 from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits
-from ibukit.mechanisms.base import CODES_HINT, Mechanism
+from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.longitudinal.kept_answers import KeptAnswers
 
 
@@ -51,10 +50,7 @@ class Memoised(Mechanism):
             If a secret is missing.
         """
         sampler = self._exact_sampler()
-        if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
-            places = arguments.codes("secrets", secrets, self.k)
-        else:
-            places = codes_of("secrets", secrets, self.alphabet, CODES_HINT)
+        places, _ = self._places(secrets, codes)
         return KeptAnswers(self, sampler.draw(places, OPERATING_SYSTEM))
 
     @override
