@@ -27,6 +27,8 @@ FALSE_ALARM_PROBABILITY = 1e-6
 # Ratio of two error probabilities, one with a region and one without, at which the search for the
 # largest with a region stops.
 ERRORS_MEET = 1.01
+# SciPy's status of a programme without a solution.
+INFEASIBLE = 2
 # HiGHS accepts no smaller tolerances than these.
 HIGHS_OPTIONS: Any = {
     "primal_feasibility_tolerance": 1e-10,
@@ -51,9 +53,8 @@ class ClopperPearsonRegion:
         self._matrix = np.concatenate(matrices, axis=1)
         self._seen, self._n = np.concatenate(counts), np.concatenate(totals)
         self._frequencies = sum(number_of_frequencies(part) for part in tally.parts)
-        self._draw_bounds(1 - level)
-        if self._is_empty():
-            self._raise_level(1 - level)
+        self._error = 1 - level
+        self._draw_bounds(self._error)
 
     def _draw_bounds(self, error: float) -> None:
         # Each end of each frequency's interval may be wrong with the same probability; together,
@@ -66,11 +67,11 @@ class ClopperPearsonRegion:
         self._high[~all_] = betaincinv((seen + 1)[~all_], (n - seen)[~all_], 1 - error)
 
     def _is_empty(self) -> bool:
-        # SciPy's status 2 means infeasible.
-        return self._solve(np.zeros(len(self._matrix))).status == 2
+        return bool(self._solve(np.zeros(len(self._matrix))).status == INFEASIBLE)
 
-    def _raise_level(self, error: float) -> None:
+    def _raise_level(self) -> None:
         """Lower the error probability to the largest one that leaves a distribution."""
+        error = self._error
         low = FALSE_ALARM_PROBABILITY
         self._draw_bounds(low)
         if self._is_empty():
@@ -83,6 +84,7 @@ class ClopperPearsonRegion:
             middle = math.sqrt(low * error)
             self._draw_bounds(middle)
             low, error = (low, middle) if self._is_empty() else (middle, error)
+        self._error = low
         self._draw_bounds(low)
 
     def _solve(self, cost: Floats) -> Any:
@@ -106,6 +108,10 @@ class ClopperPearsonRegion:
         solver's dual prices are nearly the best y, but the bound holds however inexact they are.
         """
         solution = self._solve(-w)
+        # If no distribution is left, the first programme tells, and all others see the new bounds.
+        if solution.status == INFEASIBLE:
+            self._raise_level()
+            solution = self._solve(-w)
         if solution.x is None:
             # Without prices only the trivial bound is proved.
             return float(w.max())
