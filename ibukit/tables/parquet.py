@@ -20,11 +20,12 @@ class ParquetFiles(ByDuckDB):
 
     def __init__(self, files: list[DataFile]) -> None:
         paths = [file.path for file in files]
-        self._schemas = _schemas(paths)
         keys = set().union(*(file.partition for file in files))
+        # One file without partitions has nothing to be compared with.
+        self._schemas = _schemas(paths) if keys or len(paths) > 1 else {}
         # Without the schemas, as of remote files, the folders' names cannot be compared with them.
-        known = next(iter(self._schemas.values()), None)
-        own = keys & set() if known is None else keys & set(known.names)
+        first = next(iter(self._schemas.values()), None)
+        own = set() if first is None else keys.intersection(first.names)
         if own and own != keys:
             raise ValueError(
                 f"table must have its partitions {sorted(keys)} in the names of its folders or in "
@@ -55,15 +56,12 @@ class ParquetFiles(ByDuckDB):
 
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        # Matched by name, a column that one file lacks would have missing values there.
+        # Matched by name, a column that one file lacks would have missing values there. One that
+        # all files lack is a hive partition.
+        in_files = set().union(*(schema.names for schema in self._schemas.values()))
         for path, schema in self._schemas.items():
             for name in columns.wanted:
-                if name in self.names and not any(
-                    name in other.names for other in self._schemas.values()
-                ):
-                    # It is a hive partition.
-                    continue
-                if name not in schema.names:
+                if name in in_files and name not in schema.names:
                     raise ValueError(
                         f"table must have a column {name!r} in every file, {path} has "
                         f"{', '.join(map(repr, schema.names[:20]))}"
