@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground import arguments
+from ibukit.tally.dropped_reports import none_left
 from ibukit.tally.part import TallyPart
 from ibukit.tally.tally_groups import TallyGroups, sorted_groups
 
@@ -28,11 +29,7 @@ def tally_groups(rows: Any, more: dict[str, Any], pool: Callable[[list[Any]], An
                 [tally for _, tally in listed], pool
             )
     if not tallies:
-        dropped = ", ".join(f"{number} {why}" for why, number in rows.dropped.items())
-        raise ValueError(
-            "table must hold at least one report, none is left"
-            + (f": {dropped} were dropped" if dropped else "")
-        )
+        raise none_left(rows.dropped)
     return TallyGroups(rows.columns.groups, tallies, rows.dropped)
 
 

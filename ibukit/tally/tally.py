@@ -21,6 +21,7 @@ from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
+from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
 from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
 from ibukit.tally.part import on_alphabet
@@ -272,8 +273,7 @@ class Tally(arguments.ReadOnlyArrays):
             for index, group in enumerate(rows.groups())
         }
         if not tallies:
-            dropped = f": {_counted(rows.dropped)} were dropped" if rows.dropped else ""
-            raise ValueError(f"table must hold at least one report, none is left{dropped}")
+            raise none_left(rows.dropped)
         return pool([tallies[key] for key in sorted(tallies)])._after_dropping(rows.dropped)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -448,7 +448,7 @@ class Tally(arguments.ReadOnlyArrays):
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
         where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
-        lost = f"; dropped {_counted(self.dropped)}" if self._dropped else ""
+        lost = f"; dropped {counted(self.dropped)}" if self._dropped else ""
         reports = f"{len(self.counts)} distinct reports of {names}{more}"
         return f"Tally(n={self.n}, k={self.k}{where}, {reports}{lost})"
 
@@ -481,21 +481,10 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     groups: dict[Any, list[TallyPart]] = {}
     for part in parts:
         groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
-    # Numbers of dropped reports add up by reason.
-    dropped: dict[str, int] = {}
-    for reason, number in (pair for tally in tallies for pair in tally._dropped):
-        dropped[reason] = dropped.get(reason, 0) + number
+    dropped = sum_dropped(tally.dropped for tally in tallies)
     return Tally(
         tuple(_merged(same) for same in groups.values()), first.full_alphabet
     )._after_dropping(dropped)
-
-
-def _counted(dropped: Mapping[str, int]) -> str:
-    # Sums of weights are floats; the format "g" leaves out digits that are rounding.
-    return ", ".join(
-        f"{number:{'g' if isinstance(number, float) else ''}} {why}"
-        for why, number in dropped.items()
-    )
 
 
 def _secrets(tally: Tally) -> Alphabet:

@@ -11,6 +11,7 @@ from typing import Any, Self
 from ibukit._ground.typing import override
 from ibukit.files.json_values import storable
 from ibukit.files.storage import load, save
+from ibukit.tally.dropped_reports import sum_dropped
 
 
 @storable
@@ -95,14 +96,7 @@ class TallyGroups(Mapping[Any, Any]):
             else (self if group in self else other)[group]
             for group in sorted_groups([*self, *(group for group in other if group not in self)])
         }
-        dropped = {
-            reason: self.dropped.get(reason, 0) + other.dropped.get(reason, 0)
-            for reason in [
-                *self.dropped,
-                *(why for why in other.dropped if why not in self.dropped),
-            ]
-        }
-        return TallyGroups(self.names, tallies, dropped)
+        return TallyGroups(self.names, tallies, sum_dropped([self.dropped, other.dropped]))
 
     def __radd__(self, other: Any) -> TallyGroups:
         # sum() starts from the number 0.
