@@ -46,6 +46,13 @@ class LikelihoodUnknown(IbukitError, ValueError):
     """
 
 
+class MechanismUnknown(IbukitError, ValueError):
+    """The law of all possible reports was asked of a tally made from likelihoods.
+
+    The message says what such a tally is good for.
+    """
+
+
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 

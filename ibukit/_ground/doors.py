@@ -69,6 +69,13 @@ DOORS = {
         "`missing`: refused, or left out and counted in `dropped`",
         {"unknown": ("raise", "drop"), "missing": ("raise", "drop")},
     ),
+    "Tally.from_likelihoods": Door(
+        "likelihoods of what was observed, a row for each observation and a column for each "
+        "secret, each row known up to a factor: frames and Series by their labels, arrays in "
+        "order, sparse matrices; weights with `weighted=True`",
+        REFUSED,
+        REFUSED,
+    ),
     "scale.tally": Door(
         "partitions of Dask, or files of rows of bits on disk, whose reports stay where they are",
         REFUSED,

@@ -11,6 +11,7 @@ from ibukit.estimators._post_processing import POST
 from ibukit.estimators.certificate import certified_on_or_off_simplex
 from ibukit.estimators.groups import each_group
 from ibukit.mechanisms.base import single_part
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally
 from ibukit.tally.tally_groups import TallyGroups
 
@@ -96,5 +97,6 @@ def inv(tally: Tally | TallyGroups, post: Post = "project") -> Estimate | Estima
     part = single_part(tally)
     name, processed = POST[post]
     mechanism: Any = part.mechanism
+    require_law([mechanism], "an inverse")
     v = processed(mechanism.invert(part.reports, tally.frequencies))
     return certified_on_or_off_simplex(tally, v, Status.CLOSED_FORM, 0, name)

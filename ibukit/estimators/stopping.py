@@ -14,6 +14,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.domain.efficiency import to_all
 from ibukit.estimators._expected_deviance import expected_deviance_term
 from ibukit.tally.likelihood import gap_of, log_likelihood_of
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, check_tally
 
 
@@ -41,6 +42,7 @@ class Iterate:
     @cached_property
     def deviance(self) -> float:
         """G^2 = 2 sum_z counts_z log(q_z / P(z)), q the frequencies within each mechanism."""
+        require_law((part.mechanism for part in self.tally.parts), "a deviance")
         # Each mechanism's reports are a multinomial sample of their own.
         total = 0.0
         for part, log_probability in self.tally.split(self._log_p):

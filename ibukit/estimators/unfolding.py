@@ -17,6 +17,7 @@ from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
 from ibukit.domain.linear_functionals import LinearFunctionals
+from ibukit.domain.matrices import read_matrix
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._poisson import maximise_signal
@@ -32,7 +33,6 @@ from ibukit.mechanisms.matrix_entries import (
     MAX_ROUNDING,
     cause_of_sums,
     if_transposed,
-    read_matrix,
 )
 from ibukit.tally.tally import Tally, make_tally_part
 

@@ -9,6 +9,7 @@ import numpy as np
 from ibukit._ground.arguments import Ints, readable
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import FiniteMechanism
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart
 
 # Entries of the matrix of a linear programme, 32 MB of doubles; a larger one is refused with
@@ -18,6 +19,7 @@ MAX_PROGRAMME_ENTRIES = 2**22
 
 def require_finite(mechanism: Any) -> FiniteMechanism:
     """Return the mechanism; ValueError if its reports cannot be listed, TooLarge if too many."""
+    require_law([mechanism], 'a guaranteed interval without by="split"')
     if not isinstance(mechanism, FiniteMechanism):
         raise ValueError(
             "guaranteed intervals need reports that can be listed, which those of "

@@ -16,6 +16,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.domain.distributions import quantize
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.solvers import Problem, maximise, maximise_near
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, make_tally_part, pool
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
@@ -154,6 +155,7 @@ def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
 def reports_of(tally: Tally, people: list[Ints], rng: Generator) -> Tally:
     """Draw a tally of given people: for each part the number of people with each secret."""
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
+    require_law(mechanisms, "a draw of other reports")
     return pool(
         [
             mechanism.simulate(counts, rng)

@@ -18,6 +18,7 @@ from ibukit.channels import DenseChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
+from ibukit.domain.matrices import read_matrix, refuse_entries
 from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler
 from ibukit.exact import ExactSampler
@@ -131,8 +132,8 @@ class MatrixMechanism(FiniteMechanism):
     def __post_init__(self) -> None:
         """Check and convert the fields, also of classes that inherit."""
         normalize = arguments.flag("normalize", self.normalize)
-        table = matrix_entries.read_matrix(self.entries)
-        matrix_entries.refuse_entries(table.rows)
+        table = read_matrix(self.entries)
+        refuse_entries(table.rows)
         wanted: Any = self.efficiency
         # Without efficiencies the sums are judged first, so that a message names the row as it was
         # handed in. With them, rows are brought into the order of the secrets before.

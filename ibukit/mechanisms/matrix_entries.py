@@ -2,114 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import SUM_TOLERANCE, Floats, Ints
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet, consecutive
-from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
+from ibukit._ground.arguments import SUM_TOLERANCE, Floats
+from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.matrices import LabelledMatrix, alphabet_of, order_of
+from ibukit.errors import AlphabetMismatch, InvalidDistribution
 
-# Bytes of the dense form of a sparse matrix, 2 GiB; larger ones are refused.
-MAX_BYTES = 2**31
 # Largest deviation of a row's sum that may be rounding to four digits or more. Larger ones are
 # refused also with normalize=True.
 MAX_ROUNDING = 1e-4
-
-
-class LabelledMatrix(NamedTuple):
-    """A matrix, and the labels of its rows and columns if it had some."""
-
-    rows: Floats
-    secrets: list[Any] | None = None
-    reports: list[Any] | None = None
-
-
-def read_matrix(matrix: Any) -> LabelledMatrix:
-    """Copy a matrix of any kind into an array, shape (k, m), and read its labels."""
-    secrets = reports = None
-    # Sparse matrices and DataFrames of any library become arrays; a frame's labels are kept.
-    if sparse.issparse(matrix):
-        matrix = _to_dense(matrix)
-    elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
-        secrets, reports = _labels(getattr(matrix, "index", None)), _labels(matrix.columns)
-        matrix = matrix.to_numpy()
-    # A mask would be lost in the conversion, also that of a masked row in a list.
-    rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
-    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
-        raise InvalidDistribution(
-            "matrix must not have masked entries; fill them, or leave the secret or report out"
-        )
-    try:
-        converted = np.asarray(matrix)
-        # Numbers in text are refused, not parsed: "1,5" or "1e-3" may mean something else there.
-        if converted.dtype.kind == "O":
-            arguments.refuse_text(converted)
-        array = np.array(converted if converted.dtype.kind in "biufO" else "text", dtype=np.float64)
-        # Adding 0.0 turns -0.0 into 0.0: equal matrices must have equal bytes, which are hashed.
-        array += 0.0
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution(
-            f"matrix must be a rectangular array of numbers, got {_describe(matrix)}"
-        ) from None
-    if array.ndim != 2 or 0 in array.shape:
-        raise InvalidDistribution(
-            f"matrix must have two dimensions, got shape {array.shape}; it has one row for each "
-            "secret and one column for each report"
-        )
-    return LabelledMatrix(array, secrets, reports)
-
-
-def _to_dense(matrix: Any) -> Floats:
-    """The dense form of a sparse matrix; TooLarge if it takes more than 2 GiB."""
-    n_bytes = 8.0 * matrix.shape[0] * matrix.shape[-1]
-    if n_bytes > MAX_BYTES:
-        raise TooLarge(
-            f"matrix of shape {matrix.shape} takes {n_bytes:.3g} bytes when it is written out (at "
-            f"most {MAX_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its "
-            "structure"
-        )
-    return matrix.toarray()
-
-
-def _labels(index: Any) -> list[Any] | None:
-    """The labels of a DataFrame's rows or columns; None if they are 0, 1, 2, ... in order."""
-    return None if index is None or consecutive(index) == Line(0, len(index) - 1) else list(index)
-
-
-def _describe(matrix: Any) -> str:
-    """Describe a matrix that could not be converted, for an error message."""
-    # A complex matrix would lose its imaginary parts without a word.
-    try:
-        if np.iscomplexobj(matrix):
-            return "complex ones; if the imaginary parts do not matter, pass its real part"
-    except ValueError:
-        pass  # rows of different lengths
-    if isinstance(matrix, Sequence) and not isinstance(matrix, str):
-        lengths = [
-            len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None
-            for row in matrix
-        ]
-        if None not in lengths and len(set(lengths)) > 1:
-            x = next(i for i, length in enumerate(lengths) if length != lengths[0])
-            return (
-                f"rows of different lengths: row 0 has {lengths[0]} entries, row {x} has "
-                f"{lengths[x]}"
-            )
-    return f"{type(matrix).__name__} with other entries"
-
-
-def refuse_entries(rows: Floats) -> None:
-    """Raise InvalidDistribution if an entry is negative or NaN."""
-    bad = ~(rows >= 0)
-    if bad.any():
-        x, z = np.argwhere(bad)[0]
-        raise InvalidDistribution(
-            f"matrix must not have negative or NaN entries, got {rows[x, z]} at row {x}, column {z}"
-        )
 
 
 def read_efficiency(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | None:
@@ -232,8 +138,9 @@ def _advice(
         cause_of_sums(rows)
         or "each row must have the probabilities of the reports of one secret: if the columns are "
         "the secrets, pass matrix.T; if lost reports are counted, give them a column of their own; "
-        "only if a row sums to the probability that a report of its secret arrives at all, pass "
-        "efficiency=True"
+        "if the entries are likelihoods of what was observed, known up to a factor each, take "
+        "Tally.from_likelihoods(matrix.T, counts); only if a row sums to the probability that a "
+        "report of its secret arrives at all, pass efficiency=True"
     )
 
 
@@ -276,42 +183,39 @@ def align(
     """
     rows, k, m = table.rows, *table.rows.shape
     if alphabet is None:
-        secrets = as_alphabet(k) if table.secrets is None else as_alphabet(table.secrets)
+        secrets = (
+            as_alphabet(k)
+            if table.row_labels is None
+            else alphabet_of("matrix has a row", table.row_labels)
+        )
     else:
         secrets = as_labels(alphabet)
         if len(secrets) != k:
             raise AlphabetMismatch(
                 f"matrix must have one row for each of the {len(secrets)} secrets, got {k} rows"
             )
-        if table.secrets is not None:
-            rows = rows[_order("matrix has a row", table.secrets, secrets)]
+        if table.row_labels is not None:
+            rows = rows[order_of("matrix has a row", table.row_labels, secrets)]
     if reports is None:
         # Columns without labels beside labelled rows are numbered: they are not the secrets.
-        numbered = None if table.secrets is None else as_alphabet(m)
-        return rows, secrets, numbered if table.reports is None else as_alphabet(table.reports)
+        numbered = None if table.row_labels is None else as_alphabet(m)
+        return (
+            rows,
+            secrets,
+            numbered
+            if table.column_labels is None
+            else alphabet_of("matrix has a column", table.column_labels),
+        )
     named = as_labels(reports)
     if len(named) != m:
         raise AlphabetMismatch(
             f"reports must have one label for each of the {m} columns, got {len(named)}"
         )
-    if table.reports is not None:
-        rows = rows[:, _order("matrix has a column", table.reports, named)]
+    if table.column_labels is not None:
+        rows = rows[:, order_of("matrix has a column", table.column_labels, named)]
     return rows, secrets, named
 
 
 def as_labels(labels: Any) -> Alphabet:
     """Return an alphabet, or make one of a number or of labels."""
     return as_alphabet(labels)
-
-
-def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:
-    """Place of each label of the alphabet among the labels of the matrix."""
-    # Rows of a frame may stand in any order: they are matched with the alphabet by label.
-    place = {label: i for i, label in enumerate(labels)}
-    wanted = alphabet.values.tolist()
-    unknown = [label for label in labels if label not in set(wanted)]
-    if unknown:
-        raise AlphabetMismatch(f"{what} for {unknown[0]!r}, which is not in {alphabet!r}")
-    if len(place) != len(labels):
-        raise AlphabetMismatch(f"{what} twice for one label")
-    return np.array([place[label] for label in wanted], dtype=np.int64)

@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, StackedChannel
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
+from ibukit.domain.labels import aligned_counts
+from ibukit.domain.matrices import alphabet_of
 from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
 from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
+from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
 from ibukit.tally.part import on_alphabet
@@ -275,6 +278,87 @@ class Tally(arguments.ReadOnlyArrays):
         if not tallies:
             raise none_left(rows.dropped)
         return pool([tallies[key] for key in sorted(tallies)])._after_dropping(rows.dropped)
+
+    @staticmethod
+    def from_likelihoods(
+        L: Any, counts: Any = None, alphabet: Any = None, *, weighted: bool = False
+    ) -> Tally:
+        r"""Make a tally of observations whose likelihoods are known, but no mechanism.
+
+        Row z holds :math:`L_{zx} \propto P(z\mid x)`, the probability of what was observed given
+        each secret x, up to a factor that is the same for all secrets. Interval censoring (1 where
+        the secret may lie), equivalence classes, densities of a mixture's components, and
+        classifiers whose scores are divided by the shares of the classes that they were trained on,
+        are such rows. The log-likelihood of a distribution :math:`\theta` of the secrets is
+        :math:`\sum_z c_z \log \sum_x L_{zx}\,\theta_x`, up to the factors.
+
+        All that rests on this likelihood alone is as for other tallies: `mle`, `ibu`, `gibu`,
+        `ems`, `smooth`, `gap`, Wald and profile intervals, posteriors, `theory.mle_set` and
+        `theory.strictly_concave`. What else might have been observed is not said by the rows: what
+        depends on it (`inv`, `Discrepancy`, the bootstrap, calibrated and guaranteed intervals)
+        raises `MechanismUnknown`.
+
+        Parameters
+        ----------
+        L : array_like, DataFrame or scipy sparse matrix, shape (s, k)
+            Finite entries, not negative; a row for each observation and a column for each secret.
+            The columns of a DataFrame are the labels of the secrets, unless they only number them.
+            Each row may have a scale of its own: of log-likelihoods take ``exp(l - l.max(axis=1,
+            keepdims=True))``.
+        counts : array_like, dict or Series, shape (s,), optional
+            How often each row was observed, once by default. Labels are those of the DataFrame's
+            rows.
+        alphabet : Alphabet, sequence or int, optional
+            The k secrets; by default the labels of a DataFrame's columns, or Line(0, k - 1).
+            Columns with labels are aligned with it.
+        weighted : bool
+            Whether `counts` may be weights, as for `FiniteMechanism.tally_counts`.
+
+        Returns
+        -------
+        Tally
+            It adds to other tallies over the same secrets. `log_likelihood` of its estimates is
+            that of the rows as they were given.
+
+        Raises
+        ------
+        InvalidDistribution
+            If an entry is negative, NaN or infinite, or `L` is no matrix of numbers.
+        ImpossibleReport
+            If no secret explains an observation: a row of zeros.
+        AlphabetMismatch
+            If `alphabet` has not as many secrets as there are columns, or labels disagree, or there
+            is not one count for each row.
+
+        References
+        ----------
+        .. [turnbull] Turnbull, "The empirical distribution function with arbitrarily grouped,
+           censored and truncated data", J. R. Statist. Soc. B 38, 1976.
+        .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983.
+
+        Examples
+        --------
+        Failures at 2 once, at 3 five times, and five times somewhere in (1, 3]; of the shares 1/6
+        and 5/6 nobody can say more:
+
+        >>> import ibukit as ik
+        >>> rows = [[1, 0], [0, 1], [1, 1]]
+        >>> tally = ik.Tally.from_likelihoods(rows, [1, 5, 5], alphabet=[2, 3])
+        >>> ik.mle(tally).distribution.round(12)
+        array([0.16666667, 0.83333333])
+        """
+        rows, labels = LikelihoodRows.read(L, alphabet)
+        s = len(rows.log_factors)
+        if counts is None and arguments.flag("weighted", weighted):
+            raise ValueError("counts must be given where weighted is True, got None")
+        aligned = None
+        if counts is not None:
+            # Labels of rows have to be distinct only where counts are aligned by them.
+            observations: Alphabet = Line(0, s - 1)
+            if labels is not None and arguments.labelled("counts", counts) is not None:
+                observations = alphabet_of("L has a row", labels)
+            aligned = aligned_counts("counts", counts, observations, weighted)
+        return Tally((make_tally_part(rows, np.arange(s), aligned),))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replace a file with the tally, all at once or not at all.

@@ -92,6 +92,8 @@ RIGHT = {
     "ibu_steps": lambda w: w.pick(10, 1, None),
     "instantaneous": lambda w: Chances(0.7, 0.2),
     "k": lambda w: w.k,
+    "L": lambda w: np.asarray(w.matrix).T,
+    "from_likelihoods.counts": lambda w: None,
     "labels": lambda w: w.labels,
     "last": lambda w: w.k - 3,
     "lat": lambda w: None,

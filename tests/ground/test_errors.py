@@ -24,6 +24,7 @@ BASES = {
     "TooLarge": ValueError,
     "NoExactSampler": ValueError,
     "LikelihoodUnknown": ValueError,
+    "MechanismUnknown": ValueError,
 }
 
 
