@@ -484,6 +484,12 @@ class Estimate(ReadOnlyArrays):
         self._refuse_off_simplex()
         return tally
 
+    # `Unfolded` overrides `_n`: with a background there is no tally that could know it.
+
+    @property
+    def _n(self) -> float:
+        return self._known_tally("the number of reports is that of the tally").n
+
     def _known_tally(self, why: str) -> Tally:
         if self.tally is None:
             raise ValueError(f"estimate has no tally: {why} it was computed from")
@@ -773,6 +779,7 @@ class Estimate(ReadOnlyArrays):
             ends,
             interval_method=method,
             estimator=self.method,
+            n=self._n,
             gap=self.gap,
             labels=_index_of(self.alphabet) if every else None,
             identified=self.identified if every else None,

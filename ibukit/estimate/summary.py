@@ -75,12 +75,14 @@ def summarise(
     *,
     interval_method: str,
     estimator: str,
+    n: float,
     gap: float,
     labels: pd.Index | None,
     identified: NDArray[np.bool_] | None,
 ) -> Summary:
     """Return the table of estimates and intervals, and the warnings that they give rise to.
 
+    `n` is the number of reports, which an estimate without a tally knows, too.
     `labels` and `identified` are those of the probabilities; None if the functionals are others.
     """
     # pandas takes a second to import.
@@ -94,31 +96,29 @@ def summarise(
     table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=rows)
     names = [str(row) for row in table.index]
     warnings = [
-        *_about_the_tally(request, gap, interval_method),
+        *_about_the_tally(request, n, gap, interval_method),
         *_about_determination(names, identified),
         *_about_the_boundary(request, ends, names, interval_method),
         *_about_draws(request, interval_method),
         *_about_estimates_outside(values, ends, names),
     ]
-    assert request.tally is not None, "intervals have been found"
     head = (
-        f"{request.tally.n:,} reports; {estimator}; "
+        f"{n:,} reports; {estimator}; "
         f'intervals of level {request.level:g} by method "{interval_method}"'
     )
     return Summary(head, table, tuple(warnings))
 
 
-def _about_the_tally(request: IntervalRequest, gap: float, method: str) -> Iterator[str]:
+def _about_the_tally(request: IntervalRequest, n: float, gap: float, method: str) -> Iterator[str]:
     tally = request.tally
-    assert tally is not None, "intervals have been found"
-    if tally.dropped:
+    if tally is not None and tally.dropped:
         reasons = (f"{number:,g} {why}" for why, number in tally.dropped.items())
         yield f"Reports left out: {', '.join(reasons)}."
     # The gap bounds the mean log-likelihood; n times that is in nats of all reports together.
-    if gap * tally.n > AT_THE_MAXIMUM:
+    if gap * n > AT_THE_MAXIMUM:
         yield (
             "The estimate is not the maximum of the likelihood, of which it falls short by up to "
-            f"{gap * tally.n:.2g} nats; the intervals are of the reports and need not contain it."
+            f"{gap * n:.2g} nats; the intervals are of the reports and need not contain it."
             if method != "wald"
             else "The estimate is not the maximum of the likelihood, and Wald's intervals do not "
             "know its bias."

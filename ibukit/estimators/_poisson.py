@@ -17,7 +17,7 @@ from ibukit.solvers import Problem, best_found
 # Nats per report within which each multinomial maximum is sought. Where doubles do not reach it,
 # the certificate of the whole says how good the result is.
 INNER_TOL = 1e-13
-# Share of the counts below which a signal is indistinguishable from none, and refused.
+# Share of the counts below which a signal is indistinguishable from none.
 MIN_SIGNAL_SHARE = 2.0**-40
 
 
@@ -37,25 +37,11 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
     multinomial problem with the matrix M + b / T. The maximum over phi is concave in T and has the
     derivative (n - c) / T - 1, c = sum_z n_z b_z / nu_z, so that T is the root of T = n - c.
     """
-    # Reports that were not seen contribute -nu_z only. Over all reports these sum to -T - sum b,
-    # whatever the composition phi is.
-    here = counts > 0
-    m, n, b = response[:, here], counts[here], background[here]
-    impossible = ~((m > 0).any(axis=0) | (b > 0))
-    if impossible.any():
-        raise ImpossibleReport(
-            f"counts has {n[impossible][0]:g} of report {np.flatnonzero(here)[impossible][0]}, "
-            "which neither a secret nor the background can produce: "
-            "is this the matrix of these counts?"
-        )
+    m, n, b = possible_counts(response, counts, background)
     total = float(n.sum())
     # The derivative at mu = 0 in the direction of each secret is (M (n / b))_x - 1.
     if (b > 0).all() and float((m @ (n / b)).max()) <= 1:
-        raise ValueError(
-            "background must leave something to unfold: with anything added to it the counts are "
-            f"less probable than with the background alone ({background.sum():.6g} expected, "
-            f"{total:.6g} counted)"
-        )
+        return _no_signal(m, n, b, background, 0)
     steps = 0
     with tqdm(desc="unfold", unit=" maxima", leave=False, disable=None, delay=1) as bar:
 
@@ -72,24 +58,47 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
         low, high = total, total
         while excess(low) < 0:
             if low < MIN_SIGNAL_SHARE * total:
-                raise ValueError(
-                    f"background must leave something to unfold: less than {low:.3g} of "
-                    f"{total:.6g} counts are not explained by it"
-                )
+                break
             low, high = low / 2, low
+        if low < MIN_SIGNAL_SHARE * total and (b > 0).all():
+            return _no_signal(m, n, b, background, steps)
         t = (
             low
-            if low == high
+            if low == high or low < MIN_SIGNAL_SHARE * total
             else brentq(excess, low, high, xtol=4e-16 * total, rtol=1e-15, disp=False)
         )
     phi, taken = _composition(m, n, b / t)
     mu = phi * t
     return Signal(
         mu,
-        _log_likelihood(mu @ m + b, n) - t - float(background.sum()),
+        log_likelihood(mu @ m + b, n) - t - float(background.sum()),
         gap(mu, m, n, b),
         steps + taken,
     )
+
+
+def possible_counts(
+    response: Floats, counts: Floats, background: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return matrix, counts and background of the reports seen; raise if one is impossible."""
+    # Reports that were not seen contribute -nu_z only. Over all reports these sum to -T - sum b,
+    # whatever the composition phi is.
+    here = counts > 0
+    m, n, b = response[:, here], counts[here], background[here]
+    impossible = ~((m > 0).any(axis=0) | (b > 0))
+    if impossible.any():
+        raise ImpossibleReport(
+            f"counts has {n[impossible][0]:g} of report {np.flatnonzero(here)[impossible][0]}, "
+            "which neither a secret nor the background can produce: "
+            "is this the matrix of these counts?"
+        )
+    return m, n, b
+
+
+def _no_signal(m: Floats, n: Floats, b: Floats, background: Floats, steps: int) -> Signal:
+    """Return the maximum at no signal at all, where the background explains the counts."""
+    none = np.zeros(len(m))
+    return Signal(none, log_likelihood(b, n) - float(background.sum()), gap(none, m, n, b), steps)
 
 
 def gap(mu: Floats, m: Floats, n: Floats, b: Floats) -> float:
@@ -99,6 +108,9 @@ def gap(mu: Floats, m: Floats, n: Floats, b: Floats) -> float:
     n), with g = M (n / nu), G its maximum and T* = sum mu*. Minus T* - T, this is largest at T* = n
     - c / G, or at 0.
     """
+    if not len(n):
+        # The log-likelihood is minus the expected counts, and there is no report to divide it by.
+        return 0.0 if not mu.any() else math.inf
     # `largest` is G. Without reports of probability 0 all quantities are finite.
     nu, total, seen = mu @ m + b, float(n.sum()), float(mu.sum())
     if not nu.min() > 0:
@@ -123,5 +135,6 @@ def _background_counts(signal: Floats, n: Floats, b: Floats) -> float:
     return float(n @ (b / (signal + b)))
 
 
-def _log_likelihood(nu: Floats, n: Floats) -> float:
-    return float(n @ np.log(nu)) if nu.min() > 0 else -math.inf
+def log_likelihood(nu: Floats, n: Floats) -> float:
+    """Return sum_z n_z log nu_z; -inf where a report that was seen has no probability."""
+    return float(n @ np.log(nu)) if (nu > 0).all() else -math.inf

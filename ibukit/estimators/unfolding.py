@@ -20,8 +20,11 @@ from ibukit.domain.linear_functionals import LinearFunctionals
 from ibukit.domain.matrices import read_matrix
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators._poisson import maximise_signal
+from ibukit.estimators._poisson import Signal, maximise_signal
+from ibukit.estimators._poisson_steps import stopped_signal
+from ibukit.estimators.iterative_update import ibu
 from ibukit.estimators.maximum_likelihood import mle
+from ibukit.estimators.stopping import EarlyRule, StoppingRule
 from ibukit.fisher_information import (
     covariance_of_all,
     delta_method_covariance,
@@ -90,6 +93,10 @@ class Unfolded(Estimate):
         if self.background is None:
             assert self.tally is not None
             return covariance_of_all(self.tally, self.distribution)
+        if not self.total:
+            # Without a signal no distribution is determined, unless there is a single secret.
+            k = len(self.distribution)
+            return np.full((k, k), np.inf) if k > 1 else np.zeros((1, 1))
         return delta_method_covariance(self._information, self._derivatives)
 
     @override
@@ -97,11 +104,17 @@ class Unfolded(Estimate):
         if self.background is None:
             return super()._variances_of(functionals)
         weights = functionals.weights
-        return delta_method_variances(
-            self._information,
-            self._derivatives,
-            np.eye(len(self.distribution)) if weights is None else weights,
-        )
+        weights = np.eye(len(self.distribution)) if weights is None else weights
+        if not self.total:
+            # Only sums whose terms all have the same weight are determined.
+            return np.where(np.ptp(weights, axis=1) == 0, 0.0, np.inf)
+        return delta_method_variances(self._information, self._derivatives, weights)
+
+    @property
+    @override
+    def _n(self) -> float:
+        n = float(self.observed.sum())
+        return int(n) if n.is_integer() else n
 
     def count_errors(self) -> Floats:
         r"""Asymptotic standard errors of `counts`, shape (k,).
@@ -123,6 +136,8 @@ class Unfolded(Estimate):
         if self.background is None:
             assert self.tally is not None
             return determined_probabilities(self.tally, self.distribution)
+        if not self.total:
+            return np.full(len(self.distribution), len(self.distribution) == 1)
         # All maximisers share the expected counts, and so the expected number of signal events.
         # Given that number, each event has come from the background with a known probability: a
         # mechanism whose rows are mixed with the background.
@@ -161,6 +176,7 @@ def unfold(
     *,
     tol: float = 1e-9,
     strict: bool = True,
+    stop: StoppingRule | EarlyRule | None = None,
 ) -> Unfolded:
     r"""Unfold counts: the most likely numbers behind them, with a proof.
 
@@ -190,14 +206,21 @@ def unfold(
     tol : float
         Certified nats per report, as for `mle`.
     strict : bool
-        Raise where `tol` is missed.
+        Raise where `tol` is missed, or `stop` was not met.
+    stop : Steps, Gap, Change or Discrepancy, optional
+        Take D'Agostini's and Richardson and Lucy's steps from a flat start of as many secrets as
+        there are counts, and stop by this rule, as `ibu` does: `Steps(4)` is what most programs of
+        unfolding call four iterations. By default the maximum is found. With a background
+        `Discrepancy` is refused.
 
     Returns
     -------
     Unfolded
         An `Estimate` with `counts`, `count_errors()`, `total` and `expected`. `gap` bounds how far
         the Poisson likelihood is from its maximum over all :math:`\lambda`, in nats per report, and
-        `log_likelihood` is that likelihood without :math:`\log n_{z}`!.
+        `log_likelihood` is that likelihood without :math:`\log n_{z}`!. Where the background alone
+        explains the counts best, `total` and all `counts` are 0; no distribution is then
+        determined, and the uniform one stands for all.
 
     Raises
     ------
@@ -209,8 +232,8 @@ def unfold(
     ImpossibleReport
         If neither a secret nor the background can produce a report that was seen.
     ValueError
-        If a count or a background is negative or not finite, or all counts are 0, or the background
-        explains the counts better than with anything added.
+        If a count or a background is negative or not finite, or all counts are 0 without a
+        background.
     ConvergenceError
         If `strict` and `tol` was missed; carries the best as ``.estimate``.
 
@@ -243,16 +266,25 @@ def unfold(
     mechanism, unit = _as_response(matrix, efficiency)
     labels = mechanism.report_alphabet
     observed = np.asarray(aligned_counts("counts", counts, labels, weighted=True))
-    if not observed.any():
-        raise ValueError("counts must not all be 0: there is nothing to unfold")
-    expected_background = None if background is None else _complete_background(background, labels)
-    if expected_background is None or not expected_background.any():
-        unfolded = _without_background(mechanism, observed, tol)
+    added = None if background is None else _complete_background(background, labels)
+    if added is None or not added.any():
+        if not observed.any():
+            raise ValueError("counts must not all be 0: there is nothing to unfold")
+        unfolded = _without_background(mechanism, observed, tol, stop)
+    elif stop is None:
+        unfolded = _with_background(mechanism, observed, added, tol)
     else:
-        unfolded = _with_background(mechanism, observed, expected_background, tol)
+        unfolded = _stopped(mechanism, observed, added, stop, unit)
     if unit != 1:
         unfolded = replace(unfolded, total=unfolded.total / unit, unit=unit)
-    if arguments.flag("strict", strict) and unfolded.gap > tol:
+    if arguments.flag("strict", strict) and stop is not None:
+        if unfolded.status not in (Status.CONVERGED, Status.STOPPED):
+            raise ConvergenceError(
+                f"stop={stop} was not met (gap {unfolded.gap:.3g}); loosen the rule, or leave stop "
+                "out for the maximum",
+                unfolded,
+            )
+    elif strict and unfolded.gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {unfolded.gap:.3g}; take a larger "
             "tol, or strict=False for the best found",
@@ -314,9 +346,14 @@ def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
     )
 
 
-def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float) -> Unfolded:
+def _without_background(
+    mechanism: MatrixMechanism,
+    observed: Floats,
+    tol: float,
+    stop: StoppingRule | EarlyRule | None,
+) -> Unfolded:
     tally = tally_of(mechanism, observed)
-    estimate = mle(tally, tol, strict=False)
+    estimate = mle(tally, tol, strict=False) if stop is None else ibu(tally, stop=stop)
     # The Poisson likelihood is the multinomial one times that of the number n of counts, whose
     # maximum is n log n - n: both are maximal at the same distribution.
     n = float(tally.n)
@@ -329,7 +366,7 @@ def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float
         gap=estimate.gap,
         status=estimate.status,
         n_iter=estimate.n_iter,
-        method=estimate.method.replace("mle", "unfold", 1),
+        method="unfold" + estimate.method[3:],
         alphabet=mechanism.alphabet,
         tally=tally,
         total=n / seen,
@@ -341,17 +378,55 @@ def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float
 def _with_background(
     mechanism: MatrixMechanism, observed: Floats, background: Floats, tol: float
 ) -> Unfolded:
-    # The solver works on the secrets that are seen; dividing by the efficiencies gives all.
     best = maximise_signal(mechanism.among_seen.matrix(), observed, background)
-    numbers = best.seen if mechanism.efficiency is None else best.seen / mechanism.efficiency
+    status = Status.CONVERGED if best.gap <= tol else Status.MAX_ITER
+    return _over_background(mechanism, observed, background, best, status, "unfold")
+
+
+def _stopped(
+    mechanism: MatrixMechanism,
+    observed: Floats,
+    background: Floats,
+    stop: StoppingRule | EarlyRule,
+    unit: float,
+) -> Unfolded:
+    if not observed.any():
+        raise ValueError("counts must not all be 0 with stop: no step leads from a start of none")
+    efficiency = np.ones(mechanism.k) if mechanism.efficiency is None else mechanism.efficiency
+    found = stopped_signal(
+        mechanism.among_seen.matrix(), efficiency, observed, background, stop, unit
+    )
+    reached = Status.STOPPED if found.early else Status.CONVERGED
+    return _over_background(
+        mechanism,
+        observed,
+        background,
+        found.signal,
+        reached if found.met else Status.MAX_ITER,
+        f"unfold, {stop}",
+    )
+
+
+def _over_background(
+    mechanism: MatrixMechanism,
+    observed: Floats,
+    background: Floats,
+    signal: Signal,
+    status: Status,
+    method: str,
+) -> Unfolded:
+    # The solvers work on the secrets that are seen; dividing by the efficiencies gives all.
+    numbers = signal.seen if mechanism.efficiency is None else signal.seen / mechanism.efficiency
     total = float(numbers.sum())
+    # Where there is no signal all distributions are as likely.
+    distribution = numbers / total if total else np.full(mechanism.k, 1 / mechanism.k)
     return Unfolded(
-        distribution=arguments.frozen(numbers / total),
-        log_likelihood=best.log_likelihood,
-        gap=best.gap,
-        status=Status.CONVERGED if best.gap <= tol else Status.MAX_ITER,
-        n_iter=best.n_iter,
-        method="unfold, with a background",
+        distribution=arguments.frozen(distribution),
+        log_likelihood=signal.log_likelihood,
+        gap=signal.gap,
+        status=status,
+        n_iter=signal.n_iter,
+        method=f"{method}, with a background",
         alphabet=mechanism.alphabet,
         total=total,
         mechanism=mechanism,

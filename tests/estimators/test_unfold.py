@@ -310,9 +310,26 @@ def test_the_poisson_gap_is_a_bound():
     assert min(loose) < 0.05, "a bound that is of use"
 
 
-def test_a_background_that_explains_all():
-    with pytest.raises(ValueError, match="background must leave something to unfold"):
-        ik.unfold([10, 20, 30], RESPONSE, background=[100, 100, 100])
+@pytest.mark.parametrize("counts", [[10, 20, 30], [0, 0, 0], [0, 0, 90]])
+def test_a_background_that_explains_all(counts):
+    background = np.full(3, 100.0)
+    found = ik.unfold(counts, RESPONSE, background=background)
+    assert (found.total, found.counts.tolist(), found.gap) == (0, [0, 0, 0], 0)
+    assert found.log_likelihood == pytest.approx(
+        np.dot(counts, np.log(background)) - background.sum()
+    )
+    assert np.array_equal(found.expected, background)
+    # Anything added is less probable.
+    for more in 0.01 * np.eye(3):
+        assert poisson(more, RESPONSE, counts, background) < found.log_likelihood
+    # No signal has no distribution.
+    assert not found.identified.any()
+    assert np.isinf(found.standard_errors()).all()
+    assert np.isinf(found.covariance()).all()
+    assert found.standard_errors(of=[1, 1, 1]) == 0
+    assert "do not determine" in str(found.summary())
+    one = ik.unfold([1, 2], [[0.2, 0.5]], background=[9, 9])
+    assert (one.total, one.distribution.tolist(), one.identified.tolist()) == (0, [1], [True])
     # with the counts that are expected of it alone, and one more of each, there is something
     assert ik.unfold([101, 101, 101], RESPONSE, background=[100, 100, 100]).total < 10
 
