@@ -83,7 +83,7 @@ DOORS = {
     ),
     "unfold": Door(
         "counts of bins, also expected or weighted ones, and a matrix: frames and Series by their "
-        "labels, arrays in order",
+        "labels, arrays in order; bins of two dimensions with a matrix of four, or with labels",
         REFUSED,
         REFUSED,
     ),

@@ -16,5 +16,5 @@ from ibukit.estimators.stopping import Discrepancy as Discrepancy
 from ibukit.estimators.stopping import Gap as Gap
 from ibukit.estimators.stopping import Steps as Steps
 from ibukit.estimators.stopping import StoppingRule as StoppingRule
-from ibukit.estimators.unfolding import Unfolded as Unfolded
-from ibukit.estimators.unfolding import unfold as unfold
+from ibukit.estimators.unfolding.unfold import unfold as unfold
+from ibukit.estimators.unfolding.unfolded import Unfolded as Unfolded

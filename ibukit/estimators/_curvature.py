@@ -147,3 +147,9 @@ def dense_curvature(matrix: Floats) -> Curvature | None:
         except (LinAlgError, ValueError):
             continue
     return None
+
+
+def saddle_free_curvature(matrix: Floats) -> Curvature | None:
+    """Return an indefinite H with the absolute values of its eigenvalues: its steps still rise."""
+    values, vectors = np.linalg.eigh(matrix)
+    return dense_curvature((vectors * np.abs(values)) @ vectors.T)

@@ -20,7 +20,12 @@ from ibukit.channels import Channel, PlaneChannel, facts
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvature
+from ibukit.estimators._curvature import (
+    Curvature,
+    dense_curvature,
+    line_curvature,
+    saddle_free_curvature,
+)
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
 from ibukit.tally.tally import Tally
 
@@ -157,7 +162,8 @@ class Fit:
     """The best penalised fit that was found.
 
     `excess` is the certificate, nats per report: no distribution has a penalised mean
-    log-likelihood above this one's by more. `curvature` is -1/4 its second derivatives along sqrt
+    log-likelihood above this one's by more; if reports get lost, none of which the same share is
+    seen. `curvature` is -1/4 its second derivatives along sqrt
     theta, to solve with.
     """
 
@@ -185,6 +191,10 @@ def fit(
     `u` is the start. F is concave, so with its gradient gamma, F(phi) - F(theta) <= phi . gamma -
     theta . gamma <= max gamma - theta . gamma: the excess. Newton's step is for v = d theta / sqrt
     theta. With `determined` the returned curvature has a determinant, which costs more.
+
+    If reports get lost, F has the term - log(theta . e) of the share that is seen, which is not
+    concave: the excess bounds F among the distributions with this share, and where it vanishes F is
+    stationary among all.
     """
     # The quick attempt mostly ends within the tolerance, or within what rounding allows.
     quick = _newton(tally, roughness, weight, u, tol, QUICK, determined)
@@ -202,13 +212,12 @@ def _newton(
     attempt: Attempt,
     determined: bool,
 ) -> Fit:
-    operator, q = tally.operator, tally.frequencies
+    q = tally.frequencies
     best = Fit(u, math.inf, 0, None)
     step = improved = 0
     while True:
         theta = _softmax(u)
-        p = operator.forward(theta)
-        g = operator.adjoint(q / p)
+        p, g = _ratios(tally, theta)
         # The gradient gamma of F.
         slope = g + weight * roughness.minus_gradient(u)
         # theta . slope, because R(c theta) = c R(theta) makes theta . dR/dtheta = R (Euler).
@@ -218,7 +227,7 @@ def _newton(
         # theta = 0 reads sqrt theta . v = 0.
         root = np.sqrt(theta)
         careful = attempt.is_careful
-        factor = _curvature(operator, q / p**2, root, roughness, weight, u, careful, determined)
+        factor = _curvature(tally, q / p**2, root, roughness, weight, u, careful, determined)
         if excess < best.excess:
             best, improved = Fit(u, excess, step, factor), step
         if excess <= tol or step == attempt.max_steps or factor is None:
@@ -259,8 +268,24 @@ def structure(roughness: Roughness, channel: Channel) -> Channel | None:
     return plane if plane is not None and plane.k > DENSE_SECRETS else None
 
 
+def _ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
+    """Return the probabilities p of the reports seen, and the gradient of log-likelihood over n.
+
+    Up to a constant that makes theta . g = 1.
+    """
+    efficiency = tally.efficiency
+    if efficiency is None:
+        p = tally.operator.forward(theta)
+        return p, tally.operator.adjoint(tally.frequencies / p)
+    # p is that of being seen and being this report: the sum of its logarithms less that of the
+    # share seen is the likelihood.
+    p = tally.operator.forward(theta * efficiency)
+    g = efficiency * tally.operator.adjoint(tally.frequencies / p)
+    return p, g - efficiency / (theta @ efficiency) + 1
+
+
 def _curvature(
-    operator: Channel,
+    tally: Tally,
     w: Floats,
     root: Floats,
     roughness: Roughness,
@@ -273,14 +298,23 @@ def _curvature(
 
     The careful one of a plane is solved in double precision.
     """
-    c, known = weight / 2, structure(roughness, operator)
+    operator, c = tally.operator, weight / 2
+    known = structure(roughness, operator)
     # A chain with geometric noise is solved in O(k), a large plane by conjugate gradients, anything
     # else by a dense Cholesky factor.
     if known is not None and (line := facts.as_line(known)) is not None:
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
         return _plane_curvature(plane, w, root, roughness, weight, u, careful)
-    return dense_curvature(root[:, None] * operator.gram(w) * root + c * roughness.curvature(u))
+    if tally.efficiency is None:
+        return dense_curvature(root[:, None] * operator.gram(w) * root + c * roughness.curvature(u))
+    seen = root * tally.efficiency
+    matrix = seen[:, None] * operator.gram(w) * seen + c * roughness.curvature(u)
+    # The share that is seen takes curvature away; root root^T gives it back along sqrt theta, which
+    # no step takes.
+    of_share = seen / (root @ seen)
+    exact = matrix - np.outer(of_share, of_share) + np.outer(root, root)
+    return dense_curvature(exact) or saddle_free_curvature(exact)
 
 
 def _plane_curvature(
@@ -333,10 +367,17 @@ def _line_search(
 
 
 def _value(tally: Tally, roughness: Roughness, weight: float, u: Floats) -> float:
-    p = tally.operator.forward(_softmax(u))
+    return mean_log_likelihood(tally, _softmax(u)) - weight * roughness(u)
+
+
+def mean_log_likelihood(tally: Tally, theta: Floats) -> float:
+    """Return the log-likelihood over n; -inf where a report that was seen has no probability."""
+    efficiency = tally.efficiency
+    p = tally.operator.forward(theta if efficiency is None else theta * efficiency)
     if not p.min() > 0:
         return -math.inf
-    return float(tally.frequencies @ np.log(p)) - weight * roughness(u)
+    fitted = float(tally.frequencies @ np.log(p))
+    return fitted if efficiency is None else fitted - math.log(float(theta @ efficiency))
 
 
 def _softmax(u: Floats) -> Floats:

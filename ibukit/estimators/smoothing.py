@@ -12,14 +12,23 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
+from ibukit.domain.efficiency import to_seen
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate, Status
 from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators import _plane_evidence
 from ibukit.estimators._curvature import Determined
-from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
+from ibukit.estimators._roughness import (
+    Fit,
+    Roughness,
+    fit,
+    mean_log_likelihood,
+    roughness_on,
+    structure,
+)
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.groups import each_group
+from ibukit.estimators.maximum_likelihood import mle
 from ibukit.fisher_information import refuse_if_too_large
 from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally, check_bounded
@@ -32,6 +41,8 @@ HOPELESS_NATS = 50.0
 # Number of cells of a plane up to which a penalty is chosen by determinants, which take a minute
 # there; beyond it by derivatives of the evidence (`_plane_evidence`).
 MAX_CELLS_BY_DETERMINANTS = 2000
+# Share of the uniform distribution in a start near the maximum likelihood, which has zeros.
+LIFT = 1e-3
 OF = ("distribution", "frequencies")
 
 
@@ -86,7 +97,8 @@ def smooth(
         `choose_penalty(tally)`, from the reports alone.
     tol : float
         The penalised mean log-likelihood is certified to be within `tol` nats per report of its
-        maximum.
+        maximum; where reports get lost, of that among the distributions of which the same share is
+        seen.
     of : str
         "distribution", of which the users are a sample: :math:`\theta` itself; or "frequencies"
         among the users themselves: :math:`F_x=\sum_z q_z\,\theta_x M_{xz}/(\theta M)_z`, the mean
@@ -127,6 +139,14 @@ def smooth(
     certificate what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some
     thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE
     is, and may be beyond certifying.
+
+    Where reports get lost, as in an unfolding (``ik.smooth(ik.unfold(counts, matrix).tally)``), the
+    likelihood is that of the reports seen, :math:`\theta` and R are of all secrets, and numbers of
+    events are :math:`n\,\theta_x/\sum_y\theta_y e_y`. The share :math:`\sum_x \theta_x e_x` enters
+    the objective by a term that is not concave: the certificate then holds among distributions with
+    the same share, and the objective is stationary in it. Where secrets are seen very unequally it
+    can have two maxima, and the better one is taken of what is found from the uniform distribution
+    and from the maximum likelihood.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly
     distributed, and with weak noise the reports tell how they are. :math:`\theta` leaves that out,
@@ -183,21 +203,17 @@ def smooth(
     if isinstance(tally, TallyGroups):
         return each_group(tally, lambda one: smooth(one, penalty, tol, of, strict=strict))
     roughness = _roughness_of(tally)
+    if of == "frequencies" and tally.efficiency is not None:
+        raise ValueError(
+            "of must be 'distribution' where reports may be lost: nobody knows who sent none"
+        )
     tol = arguments.positive("tol", tol)
     how = "given"
     if penalty is None:
         penalty, how = choose_penalty(tally), "of most evidence"
     penalty = arguments.positive("penalty", penalty)
     with one_thread():
-        optimum, weight = (
-            _uniform_fit(tally.k),
-            max(penalty, _uniform_penalty(tally, roughness)) / tally.n,
-        )
-        # A path of falling penalties: each fit starts from that of the larger penalty before it.
-        while weight > 1.001 * penalty / tally.n:
-            optimum = fit(tally, roughness, weight, optimum.u, 1e-6)
-            weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
-        optimum = fit(tally, roughness, penalty / tally.n, optimum.u, tol)
+        optimum = _best_fit(tally, roughness, penalty, tol)
         met = optimum.excess <= tol
         status = Status.CONVERGED if met else Status.MAX_ITER
         target = "of the frequencies, " if of == "frequencies" else ""
@@ -205,6 +221,7 @@ def smooth(
         theta = (
             optimum.theta if of == "distribution" else _frequencies_of_users(tally, optimum.theta)
         )
+        theta = to_seen(theta, tally.efficiency)
         estimate = certified(tally, theta, status, optimum.n_iter, method)
     if arguments.flag("strict", strict) and not met:
         raise ConvergenceError(
@@ -284,13 +301,39 @@ def choose_penalty(tally: Tally) -> float:
 def _roughness_of(tally: Tally) -> Roughness:
     """Return the alphabet's roughness; TooLarge if `smooth` would need too large a matrix."""
     roughness = roughness_on(
-        check_bounded(tally, "a smooth curve does not end with the reports").alphabet
+        check_bounded(tally, "a smooth curve does not end with the reports", lossy=True).alphabet
     )
     if structure(roughness, tally.operator) is None:
         refuse_if_too_large(
             tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix"
         )
     return roughness
+
+
+def _best_fit(tally: Tally, roughness: Roughness, penalty: float, tol: float) -> Fit:
+    optimum, weight = (
+        _uniform_fit(tally.k),
+        max(penalty, _uniform_penalty(tally, roughness)) / tally.n,
+    )
+    # A path of falling penalties: each fit starts from that of the larger penalty before it.
+    while weight > 1.001 * penalty / tally.n:
+        optimum = fit(tally, roughness, weight, optimum.u, 1e-6)
+        weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
+    optimum = fit(tally, roughness, penalty / tally.n, optimum.u, tol)
+    if tally.efficiency is None:
+        return optimum
+    # If reports get lost there may be two maxima, one near the uniform distribution and one near
+    # the most likely: the better of what is found from these two is taken.
+    likely = mle(tally, strict=False).distribution
+    start = np.log(tally.k * (likely + LIFT / tally.k) / (1 + LIFT))
+    other = fit(tally, roughness, penalty / tally.n, start, tol)
+    fits = [each for each in (optimum, other) if each.excess <= tol] or [optimum, other]
+
+    def value(each: Fit) -> float:
+        fitted = mean_log_likelihood(tally, each.theta)
+        return fitted - penalty / tally.n * roughness(each.u)
+
+    return max(fits, key=value)
 
 
 def _frequencies_of_users(tally: Tally, theta: Floats) -> Floats:
@@ -350,8 +393,7 @@ def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) 
     root = np.sqrt(optimum.theta)
     # The determinant on the tangent space of the sphere, the directions orthogonal to sqrt theta.
     log_det = optimum.curvature.log_det + math.log(float(root @ optimum.curvature.solve(root)))
-    p = tally.operator.forward(optimum.theta)
-    fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
+    fitted = tally.n * mean_log_likelihood(tally, optimum.theta) - penalty * roughness(optimum.u)
     return fitted + ((tally.k - 1) * math.log(penalty) - log_det) / 2
 
 

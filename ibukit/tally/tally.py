@@ -587,12 +587,12 @@ def _merged(parts: list[TallyPart]) -> TallyPart:
     )
 
 
-def check_bounded(tally: Tally, why: str) -> Tally:
+def check_bounded(tally: Tally, why: str, *, lossy: bool = False) -> Tally:
     """Return the tally; raise TooLarge if its alphabet is unbounded.
 
-    `why` says in the message what depends on all secrets.
+    `why` says in the message what depends on all secrets; `lossy` is as for `check_tally`.
     """
-    if check_tally(tally).full_alphabet is not None:
+    if check_tally(tally, lossy=lossy).full_alphabet is not None:
         raise TooLarge(
             f"tally must be over a bounded alphabet, because {why}; {tally.full_alphabet!r} has no "
             "end: make the mechanism on the part of it that you mean"

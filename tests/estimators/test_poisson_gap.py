@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ibukit.estimators._poisson import gap, maximise_signal
+from ibukit.estimators.unfolding.poisson import gap, maximise_signal
 
 
 @pytest.mark.parametrize("signal", [0.1, 1.0, 3.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators import _poisson_steps
+from ibukit.estimators.unfolding import poisson_steps as _poisson_steps
 
 RESPONSE = np.array([[0.6, 0.2, 0.0], [0.1, 0.5, 0.2], [0.0, 0.2, 0.6]])
 BACKGROUND = np.array([20.0, 10.0, 5.0])

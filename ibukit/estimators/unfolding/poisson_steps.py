@@ -11,15 +11,15 @@ from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
-from ibukit.estimators._poisson import Signal, gap, log_likelihood, possible_counts
 from ibukit.estimators.stopping import Discrepancy, check_rule
+from ibukit.estimators.unfolding.poisson import Signal, gap, log_likelihood, possible_counts
 
 # Number of steps after which a rule that is not met gives up, as that of `ibu`.
 MAX_STEPS = 1_000_000
 
 
 class Stopped(NamedTuple):
-    """Where the steps ended, and whether the rule was met or one that stops early on purpose."""
+    """The last iterate, whether the rule was met, and whether it stops early on purpose."""
 
     signal: Signal
     met: bool

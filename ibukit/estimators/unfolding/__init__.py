@@ -1,0 +1,1 @@
+"""Unfolding: numbers of secrets behind counts, with losses and a background."""
