@@ -20,6 +20,7 @@ from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.estimate import Estimate
 from ibukit.estimators import mle
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart
 
 # Gain in nats per report below which an explanation is better only by rounding.
@@ -101,6 +102,7 @@ def scan(
     # duality the ratio of y is at most 2 n (gap + q_y log(q_y / p_y)), where p_y is its probability
     # under theta. Reports are tried in the order of this bound, until the best ratio exceeds all
     # remaining bounds.
+    require_law([part.mechanism], "what adversaries would gain by a report")
     tally = Tally((part,))
     # Bounds of all likelihood ratios, from the honest estimate alone.
     q, p = tally.frequencies, tally.forward(honest.distribution)

@@ -38,6 +38,9 @@ def read_matrix(
     # Sparse matrices and DataFrames of any library become arrays; a frame's labels are kept.
     if sparse.issparse(matrix):
         matrix = _to_dense(name, matrix)
+    elif hasattr(matrix, "column_names") and hasattr(matrix, "to_pandas"):
+        # A table of Arrow: numpy would drop its labels.
+        return read_matrix(matrix.to_pandas(), name, shape)
     elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
         row_labels, column_labels = (
             _labels(getattr(matrix, "index", None)),

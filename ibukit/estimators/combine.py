@@ -20,6 +20,7 @@ from ibukit.estimators.maximum_likelihood import mle
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.mixtures.average import average_mechanism
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
 
 Estimator = Callable[..., Estimate | ArrayLike]
@@ -231,6 +232,7 @@ def _under_average_mechanism(tally: Tally) -> TallyPart:
     """Return all reports as if all came through the average mechanism."""
     shares = [part.n / tally.n for part in tally.parts]
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
+    require_law(mechanisms, "an average of its mechanisms")
     average = average_mechanism(mechanisms, shares)
     return make_tally_part(
         average, np.concatenate([part.reports for part in tally.parts]), tally.counts

@@ -1,5 +1,6 @@
 """Tallies of likelihoods, beside closed forms and published examples."""
 
+import importlib
 import pickle
 
 import numpy as np
@@ -148,6 +149,21 @@ def test_columns_are_aligned_by_their_labels():
     assert ik.Tally.from_likelihoods(frame.set_axis(["x", "x", "y"])).n == 3
 
 
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_tables_of_other_libraries_keep_their_labels(library):
+    module, columns = importlib.import_module(library), {"b": [0.9, 0.3], "a": [0.1, 0.7]}
+    table = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    found = ik.mle(ik.Tally.from_likelihoods(table, [8, 2], alphabet=["a", "b"]))
+    right = ik.mle(ik.Tally.from_likelihoods([[0.9, 0.3], [0.1, 0.7]], [8, 2]))
+    wanted = ik.mle(ik.Tally.from_likelihoods([[0.1, 0.9], [0.7, 0.3]], [8, 2]))
+    np.testing.assert_array_equal(found.distribution, wanted.distribution)
+    assert not np.allclose(found.distribution, right.distribution)
+    matrix = {"yes": [0.9, 0.3], "no": [0.1, 0.7]}
+    table = module.table(matrix) if library == "pyarrow" else module.DataFrame(matrix)
+    labels = ik.MatrixMechanism(table).report_alphabet
+    assert labels == ik.Alphabet(["yes", "no"])
+
+
 def test_sparse_and_dense_are_alike():
     rows = sparse.csr_matrix([[1, 0, 0], [0, 1, 1], [1, 1, 0]])
     one, other = (ik.Tally.from_likelihoods(L, [4, 5, 6]) for L in (rows, rows.toarray()))
@@ -214,6 +230,10 @@ ROWS = [[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]]
         lambda t: t.parts[0].mechanism.randomize([0], np.random.default_rng(1)),
         lambda t: t.parts[0].mechanism.tally_counts([1, 1]),
         lambda t: t.parts[0].mechanism.matrix(),
+        lambda t: ik.combine_mechanisms(t + ik.RandomizedResponse(2, 1.0).tally([0]), ik.mle),
+        lambda t: ik.attack.robust_mle(t),
+        lambda t: ik.attack.detect_poisoning(t, rng=np.random.default_rng(1)),
+        lambda t: ik.attack.poison_outputs(t, report=0, fraction=0.1),
     ],
 )
 def test_what_needs_the_law_of_reports_is_refused_by_name(act):

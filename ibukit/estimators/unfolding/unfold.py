@@ -72,8 +72,9 @@ def unfold(
     stop : Steps, Gap, Change or Discrepancy, optional
         Take D'Agostini's and Richardson and Lucy's steps from a flat start of as many secrets as
         there are counts, and stop by this rule, as `ibu` does: `Steps(4)` is what most programs of
-        unfolding call four iterations. By default the maximum is found. With a background
-        `Discrepancy` is refused.
+        unfolding call four iterations. Errors and intervals are those of the likelihood, not the
+        spread of what stops early. By default the maximum is found. With a background `Discrepancy`
+        is refused.
 
     Returns
     -------
