@@ -43,6 +43,7 @@ LAYERS = [
     "bayes",
     "identification",
     "intervals",
+    "model_checks",
     "plotting",
     "estimate",
     "estimators",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import intervals
+from ibukit import intervals, model_checks
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, ReadOnlyArrays
 from ibukit.domain.alphabet import Alphabet
@@ -25,6 +25,7 @@ from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, p
 from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown
 from ibukit.estimate import exports
+from ibukit.estimate.secrets_of_reports import secrets_of_reports
 from ibukit.estimate.summary import Summary, summarise
 from ibukit.files.storage import load, save
 from ibukit.fisher_information import (
@@ -34,6 +35,8 @@ from ibukit.fisher_information import (
 )
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.intervals import IntervalRequest
+from ibukit.mechanisms import Mechanism
+from ibukit.model_checks import ModelCheck
 from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally
 
@@ -784,6 +787,141 @@ class Estimate(ReadOnlyArrays):
             labels=_index_of(self.alphabet) if every else None,
             identified=self.identified if every else None,
         )
+
+    # The secrets behind reports, and checks of the model.
+
+    def given(self, reports: Any, mechanism: Mechanism | None = None) -> pd.DataFrame:
+        r"""Return the probabilities of the secret behind each report.
+
+        .. math:: P(x\mid z)=\frac{\theta_x\,M_{xz}}{\sum_y\theta_y\,M_{yz}},
+
+        with this estimate :math:`\theta`: what one step of `ibu` adds up. It is what whoever sees
+        the report can conclude about the person who sent it, if they know the population.
+
+        Parameters
+        ----------
+        reports : sequence, n reports
+            As `Mechanism.tally` reads them; of a tally of likelihoods the numbers of its rows.
+        mechanism : Mechanism, optional
+            The one that made the reports, with the secrets of the estimate. By default that of the
+            tally, which must have one.
+
+        Returns
+        -------
+        pandas.DataFrame, shape (n, k)
+            A row for each report, with the index of `reports` if they are a Series; a column for
+            each secret. Rows sum to 1. Where reports may get lost, or a background is part of
+            them, of a report that was seen and is no background.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If `mechanism` has other secrets, or a report is none of its reports.
+        ImpossibleReport
+            If the estimate gives a report no probability.
+        TooLarge
+            If the table would not fit in memory.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> mechanism = ik.RandomizedResponse(["yes", "no"], epsilon=2.0)
+        >>> print(ik.mle(mechanism.tally_counts([600, 400])).given(["yes", "no"]).round(3))
+        label    yes     no
+        0      0.927  0.073
+        1      0.188  0.812
+        """
+        self._refuse_off_simplex()
+        return secrets_of_reports(
+            reports, mechanism, self.tally, self.distribution, self.alphabet, _index_of
+        )
+
+    def fit_test(self, draws: int = 999, seed: int = 0) -> ModelCheck:
+        r"""Test whether the mechanism made the reports.
+
+        The statistic is the deviance :math:`2\sum_z c_z\log\frac{c_z/n}{(\theta M)_z}` at the
+        maximum likelihood estimate, twice what the free multinomial gains on it; of a pool the sum
+        over its mechanisms, each with an estimate of its own (`pool_test` compares these). Its
+        p-value is drawn: people have the estimate for their distribution, and a drawn deviance is
+        that of the best fit on the same face of the simplex. Where five of each report are expected
+        and a chi-square bound is below 0.001, the bound is given instead.
+
+        Parameters
+        ----------
+        draws : int
+            At most so many tallies are drawn, fewer where the p-value is large. 0 leaves the bound.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        ModelCheck
+            `p_value`, `statistic`, `reason` in words, and the deviance of each mechanism in
+            `parts`. A large p-value does not show that the mechanism is right: a wrong level of
+            privacy is seen only where no distribution explains the reports.
+
+        Raises
+        ------
+        ValueError
+            If the estimate has no tally, or the tally has weights, sums of bits or likelihoods,
+            which do not say what else might have been observed.
+
+        References
+        ----------
+        .. [susko] Susko, "Likelihood ratio tests with boundary constraints using data-dependent
+           degrees of freedom", Biometrika 100, 2013.
+        .. [besag] Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991.
+
+        Examples
+        --------
+        A test of specificity .95 makes a hundred of 2,000 positive; twenty were seen:
+
+        >>> import ibukit as ik
+        >>> test = ik.MatrixMechanism([[0.95, 0.05], [0.1, 0.9]], ["well", "ill"], ["-", "+"])
+        >>> estimate = ik.mle(test.tally_counts([1980, 20]))
+        >>> estimate["ill"], estimate.fit_test().p_value < 1e-9
+        (0.0, True)
+        """
+        return model_checks.fit_test(self._known_tally("the test is of the reports"), draws, seed)
+
+    def pool_test(self, draws: int = 999, seed: int = 0) -> ModelCheck:
+        r"""Test whether the mechanisms of a pool tell one distribution.
+
+        They do not where people chose their mechanism, or its level of privacy, by their secret: a
+        common estimate is then biased. The statistic is
+        :math:`2\,(\sum_A\max_\theta L_A(\theta)-\max_\theta\sum_A L_A(\theta))`, with
+        :math:`L_A` the log-likelihood of the reports of A: each mechanism of a pool of up to eight,
+        else eight groups of neighbours in the order of their levels. Its p-value is drawn with the
+        common estimate for everybody's distribution, or bounded as in `fit_test`.
+
+        Parameters
+        ----------
+        draws, seed
+            As for `fit_test`.
+
+        Returns
+        -------
+        ModelCheck
+            `p_value`, `statistic`, `reason` in words, and what each group gains in `parts`.
+
+        Raises
+        ------
+        ValueError
+            If the tally has one mechanism only, and as `fit_test`.
+
+        See Also
+        --------
+        combine_results : Its weights, the numbers of people, need no common distribution.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> careful, careless = (ik.RandomizedResponse(3, epsilon=e) for e in (1.0, 3.0))
+        >>> chosen = careful.tally_counts([250, 300, 500]) + careless.tally_counts([700, 200, 100])
+        >>> ik.mle(chosen).pool_test().p_value < 0.001
+        True
+        """
+        return model_checks.pool_test(self._known_tally("the test is of the reports"), draws, seed)
 
     # Files and Python's protocols.
 

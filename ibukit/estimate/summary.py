@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats
 from ibukit.intervals.credible import monte_carlo_errors
 from ibukit.intervals.request import Ends, IntervalRequest
+from ibukit.model_checks import findings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,9 +112,11 @@ def summarise(
 
 def _about_the_tally(request: IntervalRequest, n: float, gap: float, method: str) -> Iterator[str]:
     tally = request.tally
-    if tally is not None and tally.dropped:
-        reasons = (f"{number:,g} {why}" for why, number in tally.dropped.items())
-        yield f"Reports left out: {', '.join(reasons)}."
+    if tally is not None:
+        if tally.dropped:
+            reasons = (f"{number:,g} {why}" for why, number in tally.dropped.items())
+            yield f"Reports left out: {', '.join(reasons)}."
+        yield from findings(tally)
     # The gap bounds the mean log-likelihood; n times that is in nats of all reports together.
     if gap * n > AT_THE_MAXIMUM:
         yield (

@@ -1,0 +1,118 @@
+"""Tallies drawn as the assumption has it, and p-values that stop drawing when they are clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import chdtrc
+from tqdm import tqdm
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.distributions import quantize
+from ibukit.errors import LikelihoodUnknown
+from ibukit.mechanisms import FiniteMechanism
+from ibukit.solvers import Problem, best_found, maximise_near
+from ibukit.tally.likelihood_rows import require_law
+from ibukit.tally.part import TallyPart, has_likelihood
+from ibukit.tally.tally import Tally, check_tally
+
+# Draws at least as large as the statistic after which their share is known well enough: a p-value
+# of a half takes some 20 draws.
+ENOUGH_EXCEEDANCES = 10
+# Expected number of each report from which on the deviance of the truth follows chi-square.
+MIN_EXPECTED = 5
+# A bound of the p-value that is below this makes draws needless.
+CLEAR = 1e-3
+# Probabilities below it are rounding of a solver.
+NO_PROBABILITY = 1e-7
+# Statistics, in nats, that differ by less are equal: the maxima are certified to this.
+EQUAL_STATISTICS = 1e-4
+
+
+def checked_tally(tally: Tally) -> Tally:
+    """Return a tally of counted reports whose law is known; else a named error."""
+    if not all(has_likelihood(part.mechanism) for part in tally.parts):
+        raise LikelihoodUnknown(
+            "tally must hold reports for a test of the model, it holds sums of their bits: take "
+            "`tally` of the reports themselves"
+        )
+    check_tally(tally, lossy=True)
+    require_law((part.mechanism for part in tally.parts), "a test of the model")
+    return tally
+
+
+def most_likely(tally: Tally, start: Floats | None = None) -> Floats:
+    """Return a maximiser among the secrets seen; `start` is that of a tally much like it."""
+    problem = Problem(tally.operator, tally.counts, tally.n)
+    tol = certificate_for(tally)
+    # Where the alphabet has no end, a drawn tally may have other secrets.
+    if start is None or len(start) != tally.k:
+        return best_found(problem, tol).theta
+    return maximise_near(problem, start, tol)
+
+
+def certificate_for(tally: Tally) -> float:
+    """Return the gap, in nats per report, that leaves no doubt about a statistic."""
+    return EQUAL_STATISTICS / (10 * tally.n)
+
+
+def secrets_found(theta: Floats) -> Ints:
+    """Return the places of the secrets to which an estimate gives a probability."""
+    return np.flatnonzero(theta > NO_PROBABILITY)
+
+
+def draw_part(part: TallyPart, theta: Floats, rng: Generator) -> Tally:
+    """Draw as many reports as the part has, of people whose secrets are seen and follow theta."""
+    mechanism: Any = part.mechanism
+    # Reports that get lost are not part of the tally, and so not drawn.
+    return getattr(mechanism, "among_seen", mechanism).simulate(
+        rng.multinomial(part.n, quantize(theta)), rng
+    )
+
+
+def bound_of_p_value(statistic: float, alone: list[Tally], fits: list[Floats]) -> float:
+    """Return a bound of the p-value, 1 where the reports are too few for one.
+
+    Each of `alone` has one mechanism. A statistic is at most the sum of the deviances of the truth,
+    each of which follows chi-square with one degree of freedom less than there are reports.
+    """
+    freedom = 0
+    for tally, theta in zip(alone, fits, strict=True):
+        mechanism: Any = tally.parts[0].mechanism
+        # More reports than that are expected too seldom, and may be too many to list.
+        if not isinstance(mechanism, FiniteMechanism) or mechanism.m * MIN_EXPECTED > tally.n:
+            return 1.0
+        expected = tally.n * getattr(mechanism, "among_seen", mechanism).forward(theta)
+        possible = expected[expected > 0]
+        if possible.min() < MIN_EXPECTED:
+            return 1.0
+        freedom += len(expected) - 1
+    return float(chdtrc(freedom, statistic))
+
+
+def monte_carlo_p_value(
+    statistic: float, draw: Callable[[], float], draws: int, title: str
+) -> tuple[float, int]:
+    """Return the p-value by drawing statistics, and how many draws it took (Besag and Clifford).
+
+    Drawing stops when `ENOUGH_EXCEEDANCES` are at least as large; the p-value is valid whenever it
+    stops.
+    """
+    larger = 0
+    with tqdm(total=draws, desc=title, disable=None, leave=False) as progress:
+        for drawn in range(1, draws + 1):
+            larger += draw() >= statistic - EQUAL_STATISTICS
+            progress.update()
+            if larger == ENOUGH_EXCEEDANCES:
+                return larger / drawn, drawn
+    return (larger + 1) / (draws + 1), draws
+
+
+def log_likelihoods(tally: Tally, theta: Floats) -> list[float]:
+    """Return the log-likelihood of each part at theta."""
+    with np.errstate(divide="ignore"):
+        log_p = np.log(tally.operator.forward(theta)) + tally.log_scale
+    return [float(part.counts @ of_part) for part, of_part in tally.split(log_p)]

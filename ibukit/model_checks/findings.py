@@ -1,0 +1,43 @@
+"""Findings of the checks for summaries, made quickly or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibukit.model_checks.draws import checked_tally
+from ibukit.model_checks.fit import fit_test
+from ibukit.model_checks.model_check import ModelCheck
+from ibukit.model_checks.pool import pool_test
+from ibukit.tally.tally import Tally
+
+# Secrets times distinct reports up to which drawing takes at most seconds. Of larger tallies only
+# what a bound makes clear is found.
+MAX_ENTRIES_DRAWN = 2**16
+# The least p-value of so many draws is that which is surprising.
+DRAWS = 99
+
+
+def findings(tally: Tally) -> Iterator[str]:
+    """Yield what a reader of the estimate should know; nothing where no check applies.
+
+    Of one mechanism a misfit, of a pool also what its parts tell.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(["no", "yes"], epsilon=2.0)
+    >>> list(findings(mechanism.tally_counts([1900, 600])))
+    []
+    """
+    try:
+        checked_tally(tally)
+    except ValueError:
+        # Weights, likelihoods and sums of bits do not say what else might have been observed.
+        return
+    draws = DRAWS if tally.k * len(tally.counts) <= MAX_ENTRIES_DRAWN else 0
+    checks: list[ModelCheck] = [fit_test(tally, draws)]
+    if len(tally.parts) > 1:
+        checks.append(pool_test(tally, draws))
+    yield from (check.reason for check in checks if check.is_surprising)
+    if len(checks) > 1 and not checks[-1].is_surprising:
+        yield checks[-1].reason
