@@ -35,6 +35,7 @@ from ibukit.fisher_information import (
 )
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.intervals import IntervalRequest
+from ibukit.intervals.request import Ends
 from ibukit.mechanisms import Mechanism
 from ibukit.model_checks import ModelCheck
 from ibukit.tally.part import has_likelihood
@@ -146,13 +147,15 @@ class Estimate(ReadOnlyArrays):
             the reports.
         method : str, optional
             As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more.
+            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
+            times secrets are at most 2^18.
 
         Returns
         -------
         pandas.DataFrame
             Columns probability, lower, upper (see `interval`) and `identified`; with None the first
-            alone. Index: the labels, on a grid (row, col).
+            alone. A column method is added where rows have intervals by different methods, or void
+            ones, which say no more than what is possible. Index: the labels, on a grid (row, col).
 
         Raises
         ------
@@ -185,12 +188,14 @@ class Estimate(ReadOnlyArrays):
             Adds the columns lower, upper and identified, as `to_frame` has them.
         method : str, optional
             As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more.
+            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
+            times secrets are at most 2^18.
 
         Returns
         -------
         geopandas.GeoDataFrame
-            Columns row, col, probability and geometry, see `Grid.to_geodataframe`.
+            Columns row, col, probability and geometry, see `Grid.to_geodataframe`; with a level
+            those of `to_frame`.
 
         Raises
         ------
@@ -232,7 +237,8 @@ class Estimate(ReadOnlyArrays):
             Adds the lists lower, upper and identified, as `to_frame` has them.
         method : str, optional
             As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more.
+            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
+            times secrets are at most 2^18.
 
         Raises
         ------
@@ -272,11 +278,13 @@ class Estimate(ReadOnlyArrays):
         ----------
         level : float, optional
             Adds the intervals of `interval`: whiskers, or a band. On a map cells are crossed out
-            whose interval reaches down to 0.
+            whose interval reaches down to 0; of cells with a void interval the title gives the
+            number.
         ax : matplotlib Axes, optional
         method : str, optional
             As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more.
+            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
+            times secrets are at most 2^18.
 
         Returns
         -------
@@ -298,18 +306,33 @@ class Estimate(ReadOnlyArrays):
         # Imported here because it loads matplotlib.
         from ibukit.plotting.estimates import draw
 
-        ends = None if level is None else self._all_intervals(level, method)
-        return draw(self.distribution, self.alphabet, self.method, ends, ax)
+        if level is None:
+            return draw(self.distribution, self.alphabet, self.method, None, ax)
+        ends, methods = self._ends(level, None, method)
+        return draw(
+            self.distribution, self.alphabet, self.method, ends, ax, methods == intervals.VOID
+        )
 
     def _interval_columns(self, level: float | None, method: str | None) -> dict[str, NDArray[Any]]:
         """Return the columns that tables have besides the probabilities; none without a level."""
         if level is None:
             return {}
-        lower, upper = self._all_intervals(level, method)
-        return {"lower": lower, "upper": upper, "identified": self.identified}
+        (lower, upper), methods = self._ends(level, None, method)
+        columns: dict[str, NDArray[Any]] = {"lower": lower, "upper": upper}
+        columns["identified"] = self.identified
+        # Of one method nothing need be said, but rows of others, or void ones, say what they are.
+        one = len({*methods}) == 1 and methods[0] != intervals.VOID
+        return columns if one else columns | {"method": methods}
 
-    def _all_intervals(self, level: float, method: str | None) -> tuple[Floats, Floats]:
-        return self.interval(level, method=self._default_method() if method is None else method)
+    def _ends(self, level: float, of: Any, method: str | None) -> tuple[Ends, NDArray[Any]]:
+        """Return the ends of intervals, by default quick ones, and the method of each."""
+        level = arguments.fraction("level", level, "()")
+        request = self._request(parse_functionals(of, self.alphabet), level, "distribution")
+        method = "wald" if method is None and self._of_sums else method
+        if method is None:
+            return intervals.default_ends(request)
+        ends = intervals.interval(request, method, {})
+        return ends, np.full(len(request.functionals), method, dtype=object)
 
     def _repr_html_(self) -> str:
         return exports.as_html(repr(self), self.alphabet, self.distribution)
@@ -684,9 +707,6 @@ class Estimate(ReadOnlyArrays):
         errors = partial(self._errors, functionals, target)
         return IntervalRequest(self.tally, self.distribution, functionals, level, target, errors)
 
-    def _default_method(self) -> str:
-        return "wald" if self._of_sums else intervals.default_method(self.tally, self.distribution)
-
     def band(
         self,
         level: float = 0.95,
@@ -770,17 +790,15 @@ class Estimate(ReadOnlyArrays):
         e             0       0 0.01077
         - 1 interval ends at a bound, for e: there its level is not exactly 0.95.
         """
-        method = self._default_method() if method is None else method
-        level = arguments.fraction("level", level, "()")
+        ends, methods = self._ends(level, of, method)
         functionals = parse_functionals(of, self.alphabet)
         request = self._request(functionals, level, "distribution")
-        ends = intervals.interval(request, method, {})
         # Sums of probabilities have no labels; whether they are determined is not examined.
         every = functionals.weights is None
         return summarise(
             request,
             ends,
-            interval_method=method,
+            interval_methods=methods,
             estimator=self.method,
             n=self._n,
             gap=self.gap,

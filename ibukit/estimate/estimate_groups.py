@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,12 @@ from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.estimate.estimate import Estimate, _index_of
 from ibukit.fisher_information.many_tallies import variances_of_many
+from ibukit.intervals import VOID
 from ibukit.tally.group_blocks import blocks
 from ibukit.tally.tally_groups import TallyGroups
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Entry of the column method for groups with an interval [0, 1] by Wald's method.
-VOID = 'wald, void: see method="profile"'
 
 
 class EstimateGroups(Mapping[Any, Estimate]):
@@ -116,7 +114,9 @@ class EstimateGroups(Mapping[Any, Estimate]):
             determined[place] = self._make(int(place)).identified
         return determined
 
-    def intervals(self, level: float = 0.95, method: str = "wald") -> tuple[Floats, Floats]:
+    def intervals(
+        self, level: float = 0.95, method: str = "wald", n_jobs: int = 1
+    ) -> tuple[Floats, Floats]:
         """Return intervals of all probabilities of all groups.
 
         Parameters
@@ -128,6 +128,9 @@ class EstimateGroups(Mapping[Any, Estimate]):
             which takes as long as for one group after the other. Where the standard errors of a
             probability are infinite although the reports determine it, Wald's interval would be
             void: its group gets intervals by "profile", and `to_frame` says so.
+        n_jobs : int
+            Processes that find what is not computed for all groups together, -1 for one on each
+            core. The intervals do not depend on it.
 
         Returns
         -------
@@ -138,10 +141,10 @@ class EstimateGroups(Mapping[Any, Estimate]):
         ValueError, TooLarge
             As `Estimate.interval`.
         """
-        lower, upper, _ = self._ends(level, method)
+        lower, upper, _ = self._ends(level, method, n_jobs)
         return lower, upper
 
-    def _ends(self, level: float, method: str) -> tuple[Floats, Floats, NDArray[Any]]:
+    def _ends(self, level: float, method: str, n_jobs: int) -> tuple[Floats, Floats, NDArray[Any]]:
         """Return both ends, and the method of each group."""
         level = arguments.fraction("level", level, "()")
         lower, upper = np.zeros_like(self.distribution), np.ones_like(self.distribution)
@@ -155,22 +158,23 @@ class EstimateGroups(Mapping[Any, Estimate]):
             # With few reports Wald's interval may say nothing where another method says something.
             methods[((upper - lower >= 1) & ~alone[:, None]).any(axis=1)] = VOID
         places = np.flatnonzero(alone).tolist()
-        for place in tqdm(places, desc="intervals of groups", disable=None, leave=False):
-            estimate = self._make(place)
-            if method == "wald" and _is_void(estimate):
-                methods[place] = "profile"
-            lower[place], upper[place] = estimate.interval(level, method=methods[place])
+        found = _each(map(self._make, places), level, method, n_jobs)
+        progress = tqdm(found, "intervals of groups", len(places), disable=None, leave=False)
+        for place, of_one in zip(places, progress, strict=True):
+            lower[place], upper[place], methods[place] = of_one
         return lower, upper, methods
 
-    def to_frame(self, level: float | None = 0.95, method: str = "wald") -> pd.DataFrame:
+    def to_frame(
+        self, level: float | None = 0.95, method: str = "wald", n_jobs: int = 1
+    ) -> pd.DataFrame:
         """Return one table with a row for each group and label.
 
         Parameters
         ----------
         level : float, optional
             Of the intervals, strictly between 0 and 1. None leaves them out.
-        method : str
-            As `intervals` takes it.
+        method, n_jobs
+            As `intervals` takes them.
 
         Returns
         -------
@@ -193,7 +197,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
         groups = [group if width > 1 else (group,) for group in self.groups]
         columns: dict[str, Any] = {"probability": self.distribution.ravel()}
         if level is not None:
-            lower, upper, methods = self._ends(level, method)
+            lower, upper, methods = self._ends(level, method, n_jobs)
             columns |= {
                 "lower": lower.ravel(),
                 "upper": upper.ravel(),
@@ -210,6 +214,27 @@ class EstimateGroups(Mapping[Any, Estimate]):
         levels += [labels.get_level_values(i).take(places) for i in range(labels.nlevels)]
         names = [*self.groups.names, *labels.names]
         return pd.DataFrame(columns, index=pd.MultiIndex.from_arrays(levels, names=names))
+
+
+def _each(
+    estimates: Iterable[Estimate], level: float, method: str, n_jobs: int
+) -> Iterable[tuple[Floats, Floats, str]]:
+    if arguments.processes("n_jobs", n_jobs) == 1:
+        return (_of_one(estimate, level, method) for estimate in estimates)
+    # joblib takes a while to load.
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        found: Iterable[tuple[Floats, Floats, str]] = Parallel(return_as="generator")(
+            delayed(_of_one)(estimate, level, method) for estimate in estimates
+        )
+        return found
+
+
+def _of_one(estimate: Estimate, level: float, method: str) -> tuple[Floats, Floats, str]:
+    if method == "wald" and _is_void(estimate):
+        method = "profile"
+    return *estimate.interval(level, method=method), method
 
 
 def _is_void(estimate: Estimate) -> bool:

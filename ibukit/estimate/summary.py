@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def summarise(
     request: IntervalRequest,
     ends: Ends,
     *,
-    interval_method: str,
+    interval_methods: NDArray[Any],
     estimator: str,
     n: float,
     gap: float,
@@ -96,6 +96,8 @@ def summarise(
     values = functionals.values(request.theta)
     table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=rows)
     names = [str(row) for row in table.index]
+    # Several methods only where Wald's took the place of profiles that would take too long.
+    interval_method = "wald" if "wald" in interval_methods else str(interval_methods[0])
     warnings = [
         *_about_the_tally(request, n, gap, interval_method),
         *_about_determination(names, identified),
@@ -105,7 +107,8 @@ def summarise(
     ]
     head = (
         f"{n:,} reports; {estimator}; "
-        f'intervals of level {request.level:g} by method "{interval_method}"'
+        f"intervals of level {request.level:g} by method "
+        + " and ".join(f'"{method}"' for method in dict.fromkeys(interval_methods))
     )
     return Summary(head, table, tuple(warnings))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
-from ibukit.domain.linear_functionals import LinearFunctionals, normal_quantile
+from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals.betting import betting
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson
@@ -18,12 +20,15 @@ from ibukit.intervals.profile import profile
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
-from ibukit.tally.tally import Tally
 
 TARGETS = ("distribution", "frequencies")
 # Number of secrets up to which the profile intervals of all of them take seconds. Tables and
-# pictures of more take Wald's, which are immediate.
+# pictures of more take Wald's, which are immediate, where these say something.
 MAX_SECRETS_PROFILED_BY_DEFAULT = 300
+# Void rows times secrets up to which profile intervals take their place, some ten seconds.
+MAX_VOID_ENTRIES_PROFILED = 2**18
+# Method of a row that has the interval of all possible values by Wald's.
+VOID = 'wald, void: see method="profile"'
 
 
 def wald(request: IntervalRequest) -> Ends:
@@ -97,24 +102,43 @@ def interval(request: IntervalRequest, method: str, options: dict[str, Any]) -> 
     return INTERVALS[method](request, **options)
 
 
-def default_method(tally: Tally | None, theta: arguments.Floats) -> str:
-    """Return the method for tables and pictures of all probabilities: quick, and applicable.
+def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
+    """Return ends for tables and pictures, quick and applicable, and the method of each row.
+
+    "profile" where rows times secrets are at most 300^2, else Wald's; where Wald's method says no
+    more of a row than that it is possible, "profile" again if such rows times secrets are at most
+    2^18, else the method is `VOID`.
 
     Examples
     --------
     >>> import ibukit as ik
-    >>> for k in (3, 3000):
-    ...     estimate = ik.mle(ik.RandomizedResponse(k, epsilon=2.0).tally([0, 1, 1]))
-    ...     print(default_method(estimate.tally, estimate.distribution))
-    profile
-    wald
+    >>> from ibukit.domain.linear_functionals import parse_functionals
+    >>> estimate = ik.mle(ik.RandomizedResponse(3, epsilon=2.0).tally_counts([600, 300, 100]))
+    >>> functionals = parse_functionals(None, estimate.alphabet)
+    >>> request = IntervalRequest(estimate.tally, estimate.distribution, functionals, level=0.95)
+    >>> _, methods = default_ends(request)
+    >>> print(*methods)
+    profile profile profile
     """
-    k = len(theta)
+    functionals = request.functionals
+    r, k = len(functionals), functionals.k
     try:
-        IntervalRequest(tally, theta, LinearFunctionals(k, None), 0.95).checked_tally()
+        request.checked_tally()
     except ValueError:
-        return "wald"
-    return "profile" if k <= MAX_SECRETS_PROFILED_BY_DEFAULT else "wald"
+        return wald(request), np.full(r, "wald", dtype=object)
+    if r * k <= MAX_SECRETS_PROFILED_BY_DEFAULT**2:
+        return profile(request), np.full(r, "profile", dtype=object)
+    lower, upper = wald(request)
+    methods = np.full(r, "wald", dtype=object)
+    void = (lower <= functionals.least) & (upper >= functionals.most) & (functionals.ranges > 0)
+    if not void.any():
+        return (lower, upper), methods
+    if void.sum() * k > MAX_VOID_ENTRIES_PROFILED:
+        methods[void] = VOID
+        return (lower, upper), methods
+    methods[void] = "profile"
+    lower[void], upper[void] = profile(replace(request, functionals=functionals.part(void)))
+    return (lower, upper), methods
 
 
 def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) -> float:

@@ -26,8 +26,10 @@ ENDS_MEET = 1e-9
 MAX_TILTS = 80
 # The first tilt rho: far below that of most ends, and far above rounding.
 FIRST_TILT = 1e-3
-# Halvings of the segment between a member and a distribution outside: double precision.
-MAX_HALVINGS = 50
+# Length, as a share of the segment between a member and a distribution outside, within which the
+# place where it leaves the region is found, and steps that this may take.
+SEGMENT_TOLERANCE = 1e-13
+MAX_NARROWINGS = 60
 
 
 class Profile:
@@ -90,11 +92,26 @@ class Profile:
 
     def _between(self, inside: Tilted, outside: Tilted) -> float:
         """Return w . theta where the segment from a member to a distribution outside leaves."""
+        q, rise = self.likelihood.q, outside.p - inside.p
         low, high = 0.0, 1.0
-        for _ in range(MAX_HALVINGS):
-            middle = (low + high) / 2
-            is_in = self.likelihood.fit_of(inside.p + middle * (outside.p - inside.p)) >= self.floor
-            low, high = (middle, high) if is_in else (low, middle)
+        fit_low, fit_high = inside.fit, outside.fit
+        for _ in range(MAX_NARROWINGS):
+            # f is concave along the segment: a chord leaves the region too early, a tangent too
+            # late.
+            if math.isfinite(fit_high):
+                p = inside.p + high * rise
+                tangent = high + (self.floor - fit_high) / float(q @ (rise / p))
+                chord = low + (high - low) * (fit_low - self.floor) / (fit_low - fit_high)
+                high, low = min(high, tangent), max(low, min(chord, tangent))
+            else:
+                middle = (low + high) / 2
+                is_in = self.likelihood.fit_of(inside.p + middle * rise) >= self.floor
+                low, high = (middle, high) if is_in else (low, middle)
+            fit_low = self.likelihood.fit_of(inside.p + low * rise)
+            fit_high = self.likelihood.fit_of(inside.p + high * rise)
+            # Rounding may have the order of the two reversed at last.
+            if high - low <= SEGMENT_TOLERANCE or not fit_high < self.floor <= fit_low:
+                break
         return (1 - low) * inside.answer + low * outside.answer
 
     def _along_tilts(self, w: Floats) -> Iterator[Tilted]:

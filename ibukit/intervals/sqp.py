@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.blas import dsymv
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._ground.arguments import Floats
 from ibukit.channels.dense import lower_gram
@@ -55,7 +55,7 @@ def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
     for _ in range(MAX_QUADRATICS):
         on = point.theta > 0
         # The model is solved on the secrets that have mass or may gain some.
-        some = np.flatnonzero(on | entering)
+        (some,) = (on | entering).nonzero()
         curvature = lower_gram(likelihood.rows[some], likelihood.q / point.p**2)
         best = _solve_model(curvature, point.ratios[some], w[some], on[some], point.fit - floor)
         if best is None:
@@ -71,7 +71,7 @@ def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
         # that the secret should gain mass.
         slack = 1 + best.t * (point.answer - w) - point.ratios
         entering = np.zeros(len(w), dtype=bool)
-        entering[np.argsort(slack, kind="stable")[:MAX_ENTERING]] = True
+        entering[slack.argsort(kind="stable")[:MAX_ENTERING]] = True
         entering &= slack < 0
         if best.t == 0:
             entering |= _next_to_enter(w, point)
@@ -80,10 +80,10 @@ def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
 def _next_to_enter(w: Floats, point: Tilted) -> Mask:
     """Mark the secrets that enter the support first as the tilt t grows from here."""
     answer = float(w @ point.theta)
-    more = np.flatnonzero(w > answer)
+    (more,) = (w > answer).nonzero()
     entering = np.zeros(len(w), dtype=bool)
     tilts = np.maximum(1 - point.ratios[more], 0) / (w[more] - answer)
-    entering[more[np.argsort(tilts, kind="stable")[:MAX_ENTERING_BY_TILT]]] = True
+    entering[more[tilts.argsort(kind="stable")[:MAX_ENTERING_BY_TILT]]] = True
     return entering
 
 
@@ -101,18 +101,16 @@ def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> 
     is how far the model may fall from its value here.
     """
     fewest, patience = len(g) + 1, PATIENCE
-    full = np.tril(lower) + np.tril(lower, -1).T
     for _ in range(MAX_EXCHANGES):
-        inside = np.flatnonzero(on)
-        factor, failed = dpotrf(lower[np.ix_(inside, inside)], lower=1)
+        (inside,) = on.nonzero()
+        factor, failed = dpotrf(lower[inside[:, None], inside], lower=1)
         if failed or not len(inside):
             return None
         here_g, here_w = g[inside], w[inside]
-        right = np.stack([2 * here_g, here_w, np.ones(len(inside))], axis=1)
-        half = solve_triangular(factor, right, lower=True, check_finite=False)
-        of_g, of_w, of_one = solve_triangular(
-            factor, half, lower=True, trans="T", check_finite=False
-        ).T
+        right = np.ones((len(inside), 3), order="F")
+        right[:, 0], right[:, 1] = 2 * here_g, here_w
+        solved, _ = dpotrs(factor, right, lower=1)
+        of_g, of_w, of_one = solved.T
         # y = middle + t direction, where middle sums to 1 and direction to 0: m is chosen so.
         m, m_slope = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()
         middle, direction = of_g - m * of_one, of_w - m_slope * of_one
@@ -122,7 +120,7 @@ def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> 
         t = math.sqrt(2 * left / curvature) if left > 0 and curvature > 0 else 0.0
         y = np.zeros(len(g))
         y[inside] = middle + t * direction
-        slack = m + t * m_slope - (2 * g - full @ y + t * w)
+        slack = m + t * m_slope - (2 * g - dsymv(1.0, lower, y, lower=1) + t * w)
         wrong = np.where(on, y < 0, slack < -SLACK_TOLERANCE)
         most = here_w.max()
         if left >= 0 and here_w.min() == 1:

@@ -98,6 +98,9 @@ class Likelihood(ABC):
 
     def fit_of(self, p: Floats) -> float:
         """Return f from the probabilities of the reports; -inf if a report seen has none."""
+        # The context costs more than the logarithms of a few reports, and is mostly not needed.
+        if p.min() > 0:
+            return float(self.q @ np.log(p))
         with np.errstate(divide="ignore"):
             return float(self.q @ np.log(p))
 

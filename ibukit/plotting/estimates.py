@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line
@@ -24,15 +25,18 @@ def draw(
     method: str,
     intervals: Intervals | None = None,
     ax: Axes | None = None,
+    void: NDArray[np.bool_] | None = None,
 ) -> Axes:
     """Draw a distribution and its intervals; `method` decides the colour.
+
+    `void` marks intervals that say no more than what is possible.
 
     `Estimate.plot` documents it.
     """
     if isinstance(alphabet, Line):
         return _steps(alphabet, distribution, looks([method])[method].color, intervals, ax)
     if isinstance(alphabet, Grid):
-        return _map(alphabet, distribution, intervals, ax)
+        return _map(alphabet, distribution, intervals, void, ax)
     return categories.draw(alphabet, [("probability", distribution)], ax, intervals)
 
 
@@ -54,12 +58,23 @@ def _steps(line: Line, p: Floats, color: str, intervals: Intervals | None, ax: A
     return axes
 
 
-def _map(grid: Grid, p: Floats, intervals: Intervals | None, ax: Axes | None) -> Axes:
+def _map(
+    grid: Grid,
+    p: Floats,
+    intervals: Intervals | None,
+    void: NDArray[np.bool_] | None,
+    ax: Axes | None,
+) -> Axes:
     axes = heatmap(grid, p, ax)
     figure = axes.get_figure()
     assert figure is not None
     figure.colorbar(axes.images[0], ax=axes, label="probability")
     # Cells whose interval reaches down to 0 may be empty: they are crossed out.
     if intervals is not None:
-        hatch(grid, grid.values[intervals[0] <= 0], axes)
+        empty = intervals[0] <= 0
+        if void is not None and void.any():
+            # A void interval is no sign that a cell is empty.
+            empty &= ~void
+            axes.set_title(f'{void.sum():,} cells without an interval: see method="profile"')
+        hatch(grid, grid.values[empty], axes)
     return axes
