@@ -17,6 +17,7 @@ from scipy.special import ndtri
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.districts import are_districts, weights_of_districts
 from ibukit.domain.labels import codes_of_index
 from ibukit.errors import AlphabetMismatch
 
@@ -122,9 +123,12 @@ def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
     """Read an argument `of`: None means every probability, else see `weights_of`.
 
     Labels that are texts, one or a list of them, stand for the sum of their probabilities; other
-    labels go into a mapping, as in {20: 1, 21: 1}, because numbers are weights.
+    labels go into a mapping, as in {20: 1, 21: 1}, because numbers are weights. Districts of a map,
+    a GeoDataFrame, weigh the cells of a grid by the share of their area.
     """
     of = _with_weights(of)
+    if are_districts(of):
+        return LinearFunctionals(len(alphabet), weights_of_districts(of, alphabet))
     weights = weights_of(of, alphabet)
     # A mapping or a vector is one functional; a matrix has one in each row, even if it has one row.
     single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)

@@ -19,6 +19,7 @@ from ibukit import intervals, model_checks
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, ReadOnlyArrays
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.districts import are_districts
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import name_of_alphabet
 from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
@@ -394,7 +395,9 @@ class Estimate(ReadOnlyArrays):
             Weights of the sum :math:`w \cdot \theta`: of one functional, or of one in each row;
             truth values are 0 and 1. A mapping has the weights of some labels; labels that are
             texts, as in ``["bike", "bus"]``, stand for the sum of their probabilities, and others
-            go into a mapping, as in ``{20: 1, 21: 1}``. None: every probability, computed once.
+            go into a mapping, as in ``{20: 1, 21: 1}``. A GeoDataFrame of districts weighs the
+            cells of a grid by the share of their area, a row for each district. None: every
+            probability, computed once.
         target : {"distribution", "frequencies"}
             Errors as an estimate of the distribution that people come from, or of these people's
             own frequencies F. The second are smaller: their square is
@@ -802,7 +805,7 @@ class Estimate(ReadOnlyArrays):
             estimator=self.method,
             n=self._n,
             gap=self.gap,
-            labels=_index_of(self.alphabet) if every else None,
+            labels=_index_of(self.alphabet) if every else _names_of(of),
             identified=self.identified if every else None,
         )
 
@@ -1046,6 +1049,11 @@ def _index_of(alphabet: Alphabet) -> pd.Index:
         return pd.MultiIndex.from_arrays(list(labels.T), names=["row", "col"])
     # A label may be a tuple, which is no row of a MultiIndex.
     return pd.Index(labels, name="label", tupleize_cols=False)
+
+
+def _names_of(of: Any) -> Any:
+    """Return the names of districts; None for other questions, which are numbered."""
+    return of.index if are_districts(of) else None
 
 
 def _have_same_reports(one: Tally | None, other: Tally | None) -> bool:
