@@ -207,6 +207,8 @@ RIGHT = {
     "Tally.w": lambda w: np.ones(len(w.tally.counts)),
     "BloomRappor.p": lambda w: 0.25,
     "BloomRappor.q": lambda w: 0.75,
+    "BloomRappor.sums": lambda w: np.array([[3, 4, 5, 6], [7, 8, 9, 10]]),
+    "BloomRappor.n": lambda w: np.array([20, 30]),
     "LongitudinalUnaryEncoding.p": lambda w: 0.25,
     "LongitudinalUnaryEncoding.q": lambda w: 0.75,
     "UnaryEncoding.p": lambda w: 0.75,

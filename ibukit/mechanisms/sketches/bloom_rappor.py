@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
@@ -22,6 +23,9 @@ from ibukit.errors import NotInvertible
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.row_reports import NumberedBits
 from ibukit.mechanisms.sketches import _sketch_kernels
+from ibukit.mechanisms.sketches.bloom_sums import BloomSums, read_sums
+from ibukit.tally.part import make_tally_part
+from ibukit.tally.tally import Tally
 
 # Most hash functions of a cohort: the pairs (ones, zeros) with a sum of at most 15 fit into a byte.
 MAX_HASHES = 15
@@ -273,17 +277,27 @@ class BloomRappor(NumberedBits):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        # Least squares: in each cohort the debiased frequencies of the bits are fitted by
-        # theta @ filters, and the cohorts' normal equations are added up, weighted by their shares.
         cohorts, packed = self._split(reports)
-        normal, right = np.zeros((self.k, self.k)), np.zeros(self.k)
-        for cohort in np.unique(cohorts):
+        seen = np.unique(cohorts)
+        shares, ones = np.zeros(len(seen)), np.zeros((len(seen), self.bits))
+        for row, cohort in enumerate(seen):
             here = cohorts == cohort
-            share = frequencies[here].sum()
-            ones = frequencies[here] @ np.unpackbits(packed[here], axis=1, count=self.bits)
-            filters = self.filters(int(cohort))
+            shares[row] = frequencies[here].sum()
+            ones[row] = frequencies[here] @ np.unpackbits(packed[here], axis=1, count=self.bits)
+        return self.fit_filters(seen.tolist(), shares, ones)
+
+    def fit_filters(self, cohorts: Sequence[int], shares: Floats, ones: Floats) -> Floats:
+        """Return the least squares fit of all secrets to the ones of some cohorts.
+
+        `shares` are the frequencies of these cohorts, `ones` those of each bit in them.
+        """
+        # In each cohort the debiased frequencies of the bits are fitted by theta @ filters, and the
+        # cohorts' normal equations are added up, weighted by their shares.
+        normal, right = np.zeros((self.k, self.k)), np.zeros(self.k)
+        for cohort, share, of_bits in zip(cohorts, shares, ones, strict=True):
+            filters = self.filters(cohort)
             normal += share * (filters @ filters.T)
-            right += filters @ ((ones - share * self.p_clear) / (self.p_set - self.p_clear))
+            right += filters @ ((of_bits - share * self.p_clear) / (self.p_set - self.p_clear))
         rank = int(np.linalg.matrix_rank(normal, hermitian=True))
         if rank < self.k:
             raise NotInvertible(
@@ -291,6 +305,41 @@ class BloomRappor(NumberedBits):
                 "squares has many solutions; take more bits or cohorts, or mle"
             )
         return np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
+
+    def tally_sums(self, sums: ArrayLike, n: ArrayLike) -> Tally:
+        r"""Make the tally of which only the sums of the bits are known, for each cohort.
+
+        They are enough for `inv`, with standard errors, covariances and Wald's intervals of the
+        unbiased estimate. The likelihood depends on which bits were reported together: `mle`, `ibu`
+        and profile intervals are refused, and the estimate's gap is NaN.
+
+        Parameters
+        ----------
+        sums : array_like of int, shape (cohorts, bits)
+            In how many reports of each cohort each bit was 1.
+        n : array_like of int, shape (cohorts,)
+            The numbers of reports.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If `sums` or `n` has another shape.
+        ValueError
+            If a sum is no whole number from 0 to the cohort's n.
+
+        Examples
+        --------
+        >>> import numpy as np, ibukit as ik
+        >>> mechanism = ik.BloomRappor(2, 8, 1, cohorts=1, f=0.0, p=0.25, q=0.75, seed=1)
+        >>> bits = mechanism.filters(0).argmax(axis=1)
+        >>> sums = np.full((1, 8), 250)
+        >>> sums[0, bits] = 600, 400
+        >>> ik.inv(mechanism.tally_sums(sums, [1000]), post="none").distribution.round(3)
+        array([0.7, 0.3])
+        """
+        table, people = read_sums(sums, n, self.cohorts, self.bits)
+        counts = np.append(table.ravel(), people)
+        return Tally((make_tally_part(BloomSums(self), np.arange(counts.size), counts),))
 
     def filters(self, cohort: int) -> Floats:
         """The Bloom filters of a cohort: 1 where the secret sets the bit, shape (k, bits)."""
