@@ -36,8 +36,8 @@ DOORS = {
     "Mechanism.tally": Door(
         "one report after the other: labels in a list, an array, a Series or an Arrow array; codes "
         'with `codes=True`; rows of bits also as texts, "0101", or "0x05" in hexadecimal digits; a '
-        "number before the bits beside them; of a grid pairs (row, column), places on the globe "
-        "where it has bounds",
+        "number before the bits beside them; of a grid pairs (row, column), or points, as "
+        "`Grid.locate` and, of mechanisms whose reports are points, `tally_points` read them",
         REFUSED,
         REFUSED,
     ),
@@ -47,8 +47,20 @@ DOORS = {
         REFUSED,
         "a label that is not named was not seen",
     ),
+    "Grid.locate": Door(
+        "points: a GeoSeries or GeoDataFrame with a CRS; a frame with the columns lat and lon "
+        "(also latitude, longitude, lng), in degrees, or x and y, in the grid's unit from its "
+        "south-west corner; an array of (lat, lon). Mechanisms take the codes that it returns with "
+        "`codes=True`, and `Mechanism.tally` reads the same forms",
+        "`outside`: refused, moved to the nearest cell, or left out",
+        REFUSED,
+        {"outside": ("raise", "nearest", "drop")},
+    ),
     "PlanarLaplace.tally_points": Door(
-        "points in the plane: an array of (x, y) in the grid's unit; a GeoSeries or GeoDataFrame",
+        "points in the plane: a frame with the columns x and y, in the grid's unit from its "
+        "south-west corner, or lat and lon (also latitude, longitude, lng), in degrees; a "
+        "GeoSeries or GeoDataFrame with a CRS; an array of (x, y), which is refused if its points "
+        "are outside the grid, but inside as degrees",
         "`outside`: refused, counted where they are, or left out",
         REFUSED,
         {"outside": ("raise", "keep", "drop")},
@@ -63,11 +75,16 @@ DOORS = {
         "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files, "
         "a folder or a pattern; names of folders such as `version=1` are columns, names that begin "
         "with `_` or `.` no data. A text stands for the label, the number or the key that is "
-        "written so; rows of bits are texts, lists or a column for each bit; one mechanism for all "
+        "written so; rows of bits are texts, lists or a column for each bit; on a grid two columns "
+        "lat and lon, x and y or row and col, in any order, or one of geometries of a "
+        "GeoDataFrame; of other names integers are (row, column) and floats (lat, lon), and "
+        "mechanisms whose reports are points refuse them; one mechanism for all "
         "rows, or one by the values of columns; with `groups` a tally for each group",
-        "`unknown`: refused, or left out and counted in `dropped`",
-        "`missing`: refused, or left out and counted in `dropped`",
-        {"unknown": ("raise", "drop"), "missing": ("raise", "drop")},
+        "`unknown`: refused, moved to the nearest cell of a grid, or left out and counted in "
+        "`dropped`, as if they were like the others; points outside the grid are no unknown "
+        "reports of mechanisms whose reports are points, which keep them where they are",
+        "`missing`: refused, or left out and counted in `dropped`, as if they were like the others",
+        {"unknown": ("raise", "nearest", "keep", "drop"), "missing": ("raise", "drop")},
     ),
     "Tally.from_likelihoods": Door(
         "likelihoods of what was observed, a row for each observation and a column for each "
@@ -90,9 +107,9 @@ DOORS = {
     "ibukit estimate": Door(
         "CSV, also gzipped, Parquet, or standard input; mechanisms by name, from a matrix file "
         "that names its secrets and reports, or from a file of parameters",
-        "`--unknown`: refused, with its line, or left out",
+        "`--unknown`: refused, with its line, or as by `Tally.from_table`",
         "`--missing`: refused, with its line, or left out",
-        {"--unknown": ("raise", "drop"), "--missing": ("raise", "drop")},
+        {"--unknown": ("raise", "nearest", "keep", "drop"), "--missing": ("raise", "drop")},
     ),
 }
 

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
     except (IbukitError, ValueError, TypeError, OSError, MemoryError) as error:
         # Messages of the library name its arguments; here they are options.
-        message = re.sub(r'\b(unknown|missing)="drop"', r"--\1 drop", " ".join(str(error).split()))
+        message = re.sub(r'\b(unknown|missing)="(\w+)"', r"--\1 \2", " ".join(str(error).split()))
         print(f"ibukit: {message}", file=sys.stderr)
         return 2
     return 0

@@ -88,13 +88,13 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     columns.add_argument(
         "--delimiter", metavar="CHARACTER", help="between columns (default: a comma, in .tsv a tab)"
     )
-    # Both have the same two actions, as in `Tally.from_table`.
+    # Both have the same actions as in `Tally.from_table`.
     for what in ("unknown", "missing"):
         columns.add_argument(
             f"--{what}",
             choices=words_of("ibukit estimate", f"--{what}"),
             default="raise",
-            help=f"{what} reports",
+            help=f"{what} reports (drop: as if they were like the others)",
         )
     _mechanism(command.add_argument_group("mechanism"), positional=False)
     result = command.add_argument_group("result")

@@ -17,7 +17,8 @@ from ibukit.domain.distributions import normalize
 from ibukit.domain.grid import Grid
 from ibukit.errors import NotInvertible
 from ibukit.planning import Plan, plan
-from ibukit.tables.report_codes import codes_of_cells, codes_of_values, numbers_in_rows
+from ibukit.tables.places import codes_of_cells, read_pairs
+from ibukit.tables.report_codes import codes_of_values, numbers_in_rows
 
 # Names of the column of amounts in a file of counts; without one of them it is the last column.
 AMOUNTS = ("probability", "count")
@@ -86,7 +87,7 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
     amount = next((names.index(name) for name in AMOUNTS if name in names), len(names) - 1)
     total = np.zeros(len(alphabet))
     seen: set[int] = set()
-    codes = _codes([row[:wide] for _, row in rows[1:]], alphabet)
+    codes = _codes([row[:wide] for _, row in rows[1:]], names[:wide], alphabet)
     for (line, row), code in zip(rows[1:], codes.tolist(), strict=True):
         where = f"line {line} of {path}"
         if len(row) != len(names):
@@ -100,7 +101,7 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
     return normalize(total)
 
 
-def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
+def _codes(labels: list[list[str]], names: list[str], alphabet: Alphabet) -> NDArray[np.int64]:
     if not isinstance(alphabet, Grid):
         return codes_of_values(
             np.array([row[0].strip() for row in labels], dtype=object), alphabet, textual=True
@@ -108,11 +109,11 @@ def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
     pairs = np.full((len(labels), 2), "", dtype=object)
     for index, row in enumerate(labels):
         pairs[index, : len(row)] = row
-    # Labels that are not pairs of integers keep the code -1, and are named by the caller.
+    # Labels that are not pairs of numbers keep the code -1, and are named by the caller.
     numbers = numbers_in_rows(pairs)
     whole = np.isfinite(numbers).all(axis=1)
     codes = np.full(len(labels), -1, dtype=np.int64)
-    codes[whole] = codes_of_cells(numbers[whole].astype(np.int64), alphabet)
+    codes[whole] = codes_of_cells(read_pairs(numbers[whole], names, alphabet), alphabet)
     return codes
 
 

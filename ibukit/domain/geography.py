@@ -1,4 +1,4 @@
-"""Geography of grids: read points in common forms, boxes in degrees, and cells in metres.
+"""Geography of grids: boxes in degrees, the cells that hold points, and cells in metres.
 
 Cells of a grid are equal in degrees. Lengths are those of geodesics on the WGS 84 ellipsoid. Points
 are (latitude, longitude); two mistakes are common and are looked for: both exchanged, and the
@@ -8,22 +8,19 @@ are (latitude, longitude); two mistakes are common and are looked for: both exch
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
+from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.doors import words_of
 from ibukit.domain.alphabet import MAX_LABELS
+from ibukit.domain.places import refuse_off_the_globe
 from ibukit.errors import AlphabetMismatch, TooLarge
-
-if TYPE_CHECKING:
-    pass
 
 Bounds = tuple[float, float, float, float]
 Outside = Literal["raise", "nearest", "drop"]
@@ -32,183 +29,89 @@ T = TypeVar("T")
 
 # Smallest side of a cell in metres; edges are rounded to a tenth of a millimetre.
 MIN_CELL_SIZE = 1e-3
-FORMS = (
-    "a GeoSeries or GeoDataFrame with a CRS, a frame with the columns lat and lon, or (lat, lon) "
-    "pairs, shape (n, 2)"
-)
-CELLS = "(row, column) pairs of integers, shape (n, 2), or points with a CRS"
 
 
-def is_geopandas(points: Any) -> bool:
-    """Return whether points are a GeoSeries or a GeoDataFrame."""
-    # If geopandas was never imported, the points cannot be of it; importing it takes a second.
-    geopandas = sys.modules.get("geopandas")
-    return geopandas is not None and isinstance(
-        points, (geopandas.GeoSeries, geopandas.GeoDataFrame)
-    )
+def cells(
+    north: Floats,
+    east: Floats,
+    edges: tuple[Floats, Floats],
+    outside: Outside,
+    *,
+    degrees: bool = True,
+) -> Ints:
+    """Return rows and columns of the cells that hold the points, shape (2, n) or shorter.
 
-
-def positions(points: Any, name: str = "points") -> tuple[Floats, Floats]:
-    """Return latitudes and longitudes in degrees, each shape (n,), none missing."""
-    if is_geopandas(points):
-        geometry = in_degrees(points, name)
-        # Areas and lines have no single position.
-        kinds = sorted(set(geometry.geom_type) - {"Point"})
-        if kinds:
-            raise ValueError(
-                f"{name} must be points, got {', '.join(kinds)}: take "
-                f"{name}.representative_point() or {name}.centroid"
-            )
-        lat, lon = geometry.y.to_numpy(), geometry.x.to_numpy()
-    else:
-        pairs = number_pairs(points, name, [("lat", "lon")], FORMS)
-        lat, lon = pairs[:, 0].astype(np.float64), pairs[:, 1].astype(np.float64)
-    return refuse_missing(lat, lon)
-
-
-def coordinates(lat: Any, lon: Any) -> tuple[Floats, Floats]:
-    """Return latitudes and longitudes from two separate arguments, none missing."""
-    # A single latitude or longitude stands for all points.
-    y, x = np.broadcast_arrays(_floats("lat", lat), _floats("lon", lon))
-    return refuse_missing(y, x)
-
-
-def _floats(name: str, values: Any) -> Floats:
-    if np.ma.is_masked(values):
-        raise AlphabetMismatch(
-            f"{name} must not be masked: leave points without a position out yourself"
-        )
-    return np.atleast_1d(arguments.numbers(name, values, "degrees, one number for each point"))
-
-
-def refuse_missing(lat: Floats, lon: Floats) -> tuple[Floats, Floats]:
-    """Return the arguments; AlphabetMismatch if a coordinate is NaN."""
-    missing = np.isnan(lat) | np.isnan(lon)
-    if missing.any():
-        raise AlphabetMismatch(
-            f"lat and lon must be numbers, {missing.sum()} of {missing.size} points have NaN, the "
-            f"first at index {int(np.argmax(missing))}: leave points without a position out "
-            "yourself"
-        )
-    return lat, lon
-
-
-def in_degrees(points: Any, name: str) -> Any:
-    """Return the geometries in degrees (WGS 84), from any coordinate reference system."""
-    geometry = points.geometry
-    absent = geometry.bounds.isna().any(axis=1).to_numpy()
-    if absent.any():
-        raise AlphabetMismatch(
-            f"{name} must all have a place, {absent.sum()} of {absent.size} are missing, empty or "
-            f"not a number, the first at index {geometry.index[int(np.argmax(absent))]!r}: leave "
-            f"them out yourself, e.g. by {name}[{name}.geometry.bounds.notna().all(axis=1)]"
-        )
-    if geometry.crs is None:
-        raise ValueError(
-            f"{name} must have a CRS, or it is not known where they are: {name}.set_crs(4326) "
-            "says that x is the longitude and y the latitude in degrees"
-        )
-    # A projection gives infinities for points outside its area of use.
-    degrees = geometry.to_crs(4326)
-    if not np.isfinite(degrees.bounds.to_numpy()).all():
-        raise AlphabetMismatch(
-            f"{name} must lie where {geometry.crs.name} does; some have no longitude and latitude"
-        )
-    return degrees
-
-
-def cells_or_points(labels: Any, name: str) -> tuple[Any, bool]:
-    """Return cells as pairs of integers, or points, and whether they are points."""
-    if is_geopandas(labels):
-        return labels, True
-    pairs = number_pairs(labels, name, [("row", "col"), ("lat", "lon")], CELLS)
-    # The names of columns decide; without names integers are cells and floats are points.
-    named = set(getattr(labels, "column_names", getattr(labels, "columns", ())))
-    return pairs, "lat" in named if named else pairs.dtype.kind == "f"
-
-
-def number_pairs(
-    values: Any, name: str, columns: list[tuple[str, str]], forms: str
-) -> NDArray[Any]:
-    """Return pairs of numbers, shape (n, 2), of their own type; from a frame by column names."""
-    if hasattr(values, "columns"):
-        # Arrow calls the names of columns `column_names`.
-        names = list(getattr(values, "column_names", values.columns))
-        matches = [pair for pair in columns if set(pair) <= set(names)]
-        if len(matches) != 1:
-            wanted = " or ".join(f"{first} and {second}" for first, second in columns)
-            raise ValueError(
-                f"{name} must have the columns {wanted}, or be {forms}; it has {names}"
-            )
-        values = np.stack([np.asarray(values[column]) for column in matches[0]], axis=1)
-    if np.ma.is_masked(values):
-        raise AlphabetMismatch(f"{name} must not be masked: leave what is missing out yourself")
-    # Pairs must be numbers; anything else is named in the message.
-    array = _array(values)
-    if array is None or (array.size and array.shape[1:] != (2,)):
-        got = type(values).__name__ if array is None else f"shape {array.shape}"
-        codes = (
-            array is not None and array.ndim == 1 and array.dtype.kind in "iu" and forms is CELLS
-        )
-        hint = "; these look like codes: say codes=True" if codes else ""
-        raise ValueError(f"{name} must be {forms}, got {got}{hint}")
-    if array.size and array.dtype.kind not in "iuf":
-        import pandas
-
-        if pandas.isna(array).any():
-            raise AlphabetMismatch(
-                f"{name} must not be missing: leave what is missing out yourself"
-            )
-        raise ValueError(f"{name} must be {forms}, got an array of type {array.dtype}")
-    # An empty list becomes an array of floats in numpy, but no points are no geographic points.
-    return array if array.size else np.zeros((0, 2), dtype=np.int64)
-
-
-def _array(values: Any) -> NDArray[Any] | None:
-    """Return an array, also of a Series of pairs; None if the lengths of rows differ."""
-    try:
-        array = np.asarray(values)
-        return np.array([tuple(pair) for pair in array]) if array.dtype == object else array
-    except (TypeError, ValueError):
-        return None
-
-
-def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outside) -> Ints:
-    """Return rows and columns of the cells that hold the points, shape (2, n) or shorter."""
-    if not arguments.is_one_of(outside, ("raise", "nearest", "drop")):
-        raise ValueError(f'outside must be "raise", "nearest" or "drop", got {outside!r}')
+    Parameters
+    ----------
+    north, east : ndarray, shape (n,)
+        Latitudes and longitudes, or y and x in the grid's unit.
+    edges : pair of ndarray
+        Of the rows and of the columns, in the same unit.
+    outside : {"raise", "nearest", "drop"}
+    degrees : bool
+        Whether they are degrees.
+    """
+    refuse_other_words(outside)
     # Points on the border are inside.
-    (lat0, lat1), (lon0, lon1) = (axis[[0, -1]] for axis in edges)
-    inside = (lat >= lat0) & (lat <= lat1) & (lon >= lon0) & (lon <= lon1)
+    (lat0, lat1), (lon0, lon1) = bounds = tuple(axis[[0, -1]] for axis in edges)
+    inside = (north >= lat0) & (north <= lat1) & (east >= lon0) & (east <= lon1)
     if not inside.all() and outside == "raise":
-        _refuse_outside(lat[~inside], lon[~inside], inside.size, (lat0, lat1, lon0, lon1))
+        _refuse_outside(north, east, inside, bounds, degrees)
+    # To move or to leave out all points is not what is meant where both numbers are exchanged.
+    exchanged = degrees and not inside.any() and _are_far_from_mirror(bounds)
+    if exchanged and _exchanged(north, east, bounds).any():
+        _refuse_outside(north, east, inside, bounds, degrees)
     # Points outside are left out, or moved to the nearest cell.
     if outside == "drop":
-        lat, lon = lat[inside], lon[inside]
+        north, east = north[inside], east[inside]
     elif not inside.all():
-        refuse_off_the_globe(lat, lon)
-        # Points outside move to the nearest cell, in longitude by the shorter way round the globe.
-        lon = lon - 360 * np.rint((lon - (lon0 + lon1) / 2) / 360) * ~inside
-        lat, lon = np.clip(lat, lat0, lat1), np.clip(lon, lon0, lon1)
+        if degrees:
+            refuse_off_the_globe(north, east)
+            # In longitude points move by the shorter way round the globe.
+            east = east - 360 * np.rint((east - (lon0 + lon1) / 2) / 360) * ~inside
+        north, east = np.clip(north, lat0, lat1), np.clip(east, lon0, lon1)
     # The edges are searched, because the quotient (lat - lat0) / step may be rounded across one.
     # The last edge is left out, so that points on it belong to the last cell.
     indices = [
         np.searchsorted(axis[:-1], at, side="right") - 1
-        for axis, at in zip(edges, (lat, lon), strict=True)
+        for axis, at in zip(edges, (north, east), strict=True)
     ]
     return np.stack(indices)
 
 
-def cells_beyond(lat: Floats, lon: Floats, edges: tuple[Floats, Floats]) -> Ints:
+def refuse_other_words(outside: Any) -> None:
+    """Raise ValueError unless `outside` is one of the words that `Grid.locate` takes."""
+    words = words_of("Grid.locate", "outside")
+    if not arguments.is_one_of(outside, words):
+        hint = "; outside the grid is no cell to keep" if outside == "keep" else ""
+        raise ValueError(f"outside must be {arguments.choices(words)}, got {outside!r}{hint}")
+
+
+def _exchanged(north: Floats, east: Floats, bounds: Any) -> Any:
+    """Return which points are inside if the longitude came first."""
+    (lat0, lat1), (lon0, lon1) = bounds
+    return (lon0 <= north) & (north <= lon1) & (lat0 <= east) & (east <= lat1)
+
+
+def _are_far_from_mirror(bounds: Any) -> bool:
+    """Return whether no place near the grid is in it with latitude and longitude exchanged."""
+    (lat0, lat1), (lon0, lon1) = bounds
+    return bool(abs((lat0 + lat1) - (lon0 + lon1)) / 2 > 2 * max(lat1 - lat0, lon1 - lon0))
+
+
+def cells_beyond(
+    north: Floats, east: Floats, edges: tuple[Floats, Floats], *, degrees: bool = True
+) -> Ints:
     """Return rows and columns, shape (n, 2), of the cells of a grid that is continued without end.
 
     A cell holds its south and west edge, also those at the north and east edge of the grid.
     """
-    refuse_off_the_globe(lat, lon)
-    middle = (edges[1][0] + edges[1][-1]) / 2
-    nearest_way = lon - 360 * np.rint((lon - middle) / 360)
+    if degrees:
+        refuse_off_the_globe(north, east)
+        middle = (edges[1][0] + edges[1][-1]) / 2
+        east = east - 360 * np.rint((east - middle) / 360)
     return np.stack(
-        [_cells_on_axis(axis, at) for axis, at in zip(edges, (lat, nearest_way), strict=True)],
+        [_cells_on_axis(axis, at) for axis, at in zip(edges, (north, east), strict=True)],
         axis=1,
     )
 
@@ -224,47 +127,21 @@ def _cells_on_axis(edges: Floats, at: Floats) -> Ints:
     return np.where(at >= edges[-1], np.maximum(outside, n), index).astype(np.int64)
 
 
-def _refuse_outside(lat: Floats, lon: Floats, n: int, bounds: Bounds) -> NoReturn:
-    lat0, lat1, lon0, lon1 = bounds
-    exchanged = lon0 <= lat[0] <= lon1 and lat0 <= lon[0] <= lat1
+def _refuse_outside(
+    north: Floats, east: Floats, inside: Any, bounds: Any, degrees: bool
+) -> NoReturn:
+    first = int(np.argmin(inside))
+    names = ("lat", "lon") if degrees else ("y", "x")
+    exchanged = degrees and _exchanged(north, east, bounds)[first]
     hint = "; with latitude and longitude exchanged it is inside" if exchanged else ""
     raise AlphabetMismatch(
-        f"{len(lat)} of {n} points are outside the grid, the first is lat={lat[0]}, "
-        f"lon={lon[0]}{hint}. If they are "
+        f"{(~inside).sum()} of {inside.size} points are outside the grid, the first is "
+        f"{names[0]}={north[first]}, {names[1]}={east[first]}{hint}. If they are "
         'reports of a planar mechanism, take grid.locate(points, outside="nearest"): there these '
         "mechanisms put noise that leaves the grid. If they are positions of people, take a "
         "larger grid, as Grid.covering(points), or leave "
-        'them out by outside="drop"'
+        'them out by outside="drop": the estimate is then of the people inside'
     )
-
-
-def refuse_off_the_globe(lat: Floats, lon: Floats) -> None:
-    """Raise AlphabetMismatch if degrees are out of range.
-
-    They may be metres, or begin with the longitude.
-    """
-    wrong = ~((np.abs(lat) <= 90) & (np.abs(lon) <= 180))
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise AlphabetMismatch(
-            f"lat must be -90..90 and lon -180..180, got lat={lat[i]}, lon={lon[i]} at index {i}; "
-            "coordinates of another CRS go in as a GeoSeries that has it"
-        )
-
-
-def extent(points: Any) -> Bounds:
-    """Return the south, north, west and east end in degrees of points or geometries."""
-    if is_geopandas(points):
-        west, south, east, north = (
-            in_degrees(points, "points").total_bounds if len(points) else [math.nan] * 4
-        )
-        lat, lon = np.array([south, north]), np.array([west, east])
-    else:
-        lat, lon = positions(points)
-    if not len(points) or not len(lat):
-        raise ValueError("points must be at least one, there are none")
-    refuse_off_the_globe(lat, lon)
-    return float(lat.min()), float(lat.max()), float(lon.min()), float(lon.max())
 
 
 def geodesic_cell_size(bounds: Bounds, n_rows: int, n_cols: int) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.domain import geography, grid_frames
+from ibukit.domain import geography, grid_frames, pair_names, places, plane
 from ibukit.domain.alphabet import Alphabet, Unbounded, refuse_if_too_wide
 from ibukit.domain.geography import Bounds as Bounds
 from ibukit.domain.geography import Outside
@@ -165,8 +165,9 @@ class Grid(Alphabet):
         Parameters
         ----------
         points : GeoSeries, GeoDataFrame, or array_like of (lat, lon), shape (n, 2)
-            In any CRS; arrays are in degrees (WGS 84), and so are the columns lat and lon of a
-            frame. Geometries need not be points: the outline of a city is covered, too.
+            In any CRS; arrays are in degrees (WGS 84), and so are the columns lat and lon (also
+            latitude, longitude, lng) of a frame. Geometries need not be points: the outline of a
+            city is covered, too.
         cell_size : float
             In metres.
 
@@ -184,7 +185,7 @@ class Grid(Alphabet):
         (18, 12, 0.5, 'km')
         """
         size = arguments.positive("cell_size", cell_size)
-        n_rows, n_cols, bounds = geography.cover(geography.extent(points), size)
+        n_rows, n_cols, bounds = geography.cover(places.extent(points), size)
         return cls(n_rows, n_cols, size / 1000, unit="km", bounds=bounds)
 
     def __repr__(self) -> str:
@@ -234,20 +235,25 @@ class Grid(Alphabet):
 
     @override
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
-        """Return codes of (row, column) pairs or of points on the globe.
+        """Return codes of (row, column) pairs or of points.
 
-        Pairs of integers, shape (n, 2), are (row, column), and so are the columns row and col of a
-        frame. On a grid with bounds pairs of floats, whole ones too, are (lat, lon) in degrees, and
-        whatever `locate` takes is located. Pairs and points outside raise `AlphabetMismatch`.
+        The columns row and col of a frame are cells; other columns and geometries are read as by
+        `locate`. Of arrays, shape (n, 2), pairs of integers are (row, column); pairs of floats,
+        whole ones too, are (lat, lon) in degrees on a grid with bounds. Pairs and points outside
+        raise `AlphabetMismatch`.
         """
-        pairs, are_points = geography.cells_or_points(labels, name)
-        if are_points and self.bounds is None:
-            raise ValueError(
-                f"{name} must be pairs of integers, (row, column): the grid has no bounds, so no "
-                "place"
-            )
-        if are_points:
-            return self.locate(pairs)
+        read = places.read_points(labels, name, pair_names.ALL, places.CELLS, self.unit)
+        pairs, kind = read
+        # Without names integers are cells and floats are points.
+        if kind in pair_names.PLACES or (kind is None and pairs.dtype.kind == "f"):
+            if self.bounds is None and kind not in ("unit", "lengths"):
+                raise ValueError(
+                    f"{name} must be pairs of integers, (row, column): the grid has no bounds, so "
+                    "no place"
+                )
+            if kind == "unit":
+                plane.refuse_whole(pairs, name)
+            return plane.located(self, read, "raise", name)
         # Integers are (row, column), counted from `first`.
         cells = arguments.integers(name, pairs, ndim=2)
         offsets = cells - self.first
@@ -285,13 +291,16 @@ class Grid(Alphabet):
 
         Parameters
         ----------
-        points : GeoSeries, GeoDataFrame, or array_like of (lat, lon), shape (n, 2)
-            As for `covering`. With `lon` the latitudes alone, shape (n,).
+        points : GeoSeries, GeoDataFrame, frame, or array_like of (lat, lon), shape (n, 2)
+            Geometries in any CRS. Columns lat and lon (also latitude, longitude, lng) of a frame
+            are degrees; columns x and y are lengths in the grid's unit from its south-west corner,
+            for which it needs no bounds. Arrays are in degrees (WGS 84). With `lon` the latitudes
+            alone, shape (n,).
         lon : array_like, shape (n,), optional
         outside : {"raise", "nearest", "drop"}
             What to do with points outside the bounds. Reports of planar mechanisms need "nearest",
             because that is where these put noise that leaves the grid; "drop" leaves people out,
-            and the result is shorter.
+            and the result is shorter: whatever is estimated from it is about those inside.
         lat : array_like, shape (n,), optional
             Latitudes by name, with `lon`.
 
@@ -302,9 +311,10 @@ class Grid(Alphabet):
         Raises
         ------
         ValueError
-            If the grid has no bounds, or geometries have no CRS or are not points; if a position is
-            missing, or outside where `outside` is "raise", or not on the globe where it is
-            "nearest" (`AlphabetMismatch`).
+            If degrees are given for a grid that has no bounds, or geometries have no CRS or are not
+            points, or the columns of a frame have other names; if a position is missing, or outside
+            where `outside` is "raise", or not on the globe where it is "nearest", or if latitude
+            and longitude are exchanged (`AlphabetMismatch`).
 
         Examples
         --------
@@ -314,19 +324,16 @@ class Grid(Alphabet):
         >>> grid.locate([(40.05, -73.95), (40.15, -75)], outside="nearest")
         array([0, 2])
         """
-        if self.bounds is None:
-            raise ValueError(
-                "locate needs a grid with bounds: make it by Grid.covering(...) or "
-                "Grid.from_bounds(...)"
-            )
         # Latitudes may come as `points` or by name.
         points = lat if points is None else points
         # The call locate(points, "nearest") has the value of `outside` in the place of `lon`.
         if isinstance(lon, str):
             lon, outside = None, lon
-        y, x = geography.positions(points) if lon is None else geography.coordinates(points, lon)
-        row, col = geography.cells(y, x, self.edges(), outside)
-        return row * self.n_cols + col
+        if lon is not None:
+            read = places.Pairs(np.column_stack(places.coordinates(points, lon)), None)
+        else:
+            read = places.read_points(points, "points", pair_names.PLACES, places.FORMS, self.unit)
+        return plane.located(self, read, outside, "points")
 
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
         """One row per cell (row, col, values, its rectangle) in code order.

@@ -26,8 +26,8 @@ def refuse_missing(missing: Any, name: str) -> None:
     if np.any(missing):
         raise ValueError(
             f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones "
-            "out "
-            'yourself, or count the whole table by Tally.from_table(..., missing="drop")'
+            'out yourself, or count the whole table by Tally.from_table(..., missing="drop"); both '
+            "are right only if they are like the others"
         )
 
 

@@ -10,6 +10,8 @@ class ReportKind(Enum):
 
     LABELS = "labels of a finite list, the mechanism's `report_alphabet`"
     NUMBERS = "numbers or pairs of numbers that stand for themselves"
+    POINTS = "points (x, y) in the plane of a grid"
+    CELLS = "cells (row, column) of a grid that is continued without end"
     REALS = "real numbers, which are counted by classes of a finite list"
     BITS = "rows of one bit for each secret"
     ROWS = "rows of several numbers that stand for themselves"

@@ -315,9 +315,13 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
                     f"codes must be False: {self.alphabet!r} has no end, and labels stand for "
                     "themselves"
                 )
-            return draw(arguments.whole_array("secrets", secrets))
+            return draw(self._read_secrets(secrets))
         places, were_codes = self._places(secrets, codes)
         return draw(places) if were_codes else self.label_reports(draw(places))
+
+    def _read_secrets(self, secrets: ArrayLike) -> NDArray[Any]:
+        """Return secrets over an alphabet without an end, which are their own codes."""
+        return arguments.whole_array("secrets", secrets)
 
     def _places(self, secrets: ArrayLike, codes: bool) -> tuple[Ints, bool]:
         """Return the codes of secrets over a bounded alphabet, and whether they were given so."""

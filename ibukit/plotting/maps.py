@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 from ibukit.domain import geography
 from ibukit.domain.distributions import EstimatedDistribution
 from ibukit.domain.grid import Grid
+from ibukit.domain.places import is_geopandas
+from ibukit.domain.places import positions as read_positions
 from ibukit.errors import AlphabetMismatch
 from ibukit.plotting import outlines
 from ibukit.plotting._scales import white_at_zero
@@ -254,9 +256,7 @@ def _map_positions(
         raise ValueError(
             "names need a grid with bounds: it is not known where on the globe this one is"
         )
-    lat, lon = geography.positions(
-        names if geography.is_geopandas(names) else list(names.values()), "names"
-    )
+    lat, lon = read_positions(names if is_geopandas(names) else list(names.values()), "names")
     lat0, lat1, lon0, lon1 = grid.bounds
     positions = {}
     keys = getattr(names, "geometry", names).keys()

@@ -12,6 +12,7 @@ from matplotlib.patheffects import withStroke
 from ibukit._ground.arguments import Floats
 from ibukit.domain import geography
 from ibukit.domain.grid import Grid
+from ibukit.domain.places import in_degrees, is_geopandas
 from ibukit.errors import AlphabetMismatch
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
 
 def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
     """Return geometries in degrees and their kinds; AlphabetMismatch if none is on the map."""
-    if not geography.is_geopandas(places):
+    if not is_geopandas(places):
         raise TypeError(
             f"places must be a GeoDataFrame or a GeoSeries, got {type(places).__name__}; read a "
             "file by geopandas.read_file, or take ibukit.datasets.load_places"
@@ -93,7 +94,7 @@ def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
         raise ValueError(
             "places need a grid with bounds: it is not known where on the globe this one is"
         )
-    geometry = geography.in_degrees(places, "places")
+    geometry = in_degrees(places, "places")
     south, north, west, east = grid.bounds
     if not geometry.intersects(_box(grid.bounds)).any():
         extent = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)

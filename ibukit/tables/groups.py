@@ -19,10 +19,17 @@ from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.tables.columns import Columns, Piece, names_of_groups
 from ibukit.tables.mechanism_choice import MechanismChoice
+from ibukit.tables.places import (
+    advice,
+    codes_of_cells,
+    points_or_cells,
+    read_pairs,
+    refuse_geometries,
+    with_degrees,
+)
 from ibukit.tables.readers import open_table
 from ibukit.tables.report_codes import (
     bit_rows,
-    codes_of_cells,
     codes_of_tuples,
     codes_of_values,
     has_tuples,
@@ -75,6 +82,7 @@ class TableReports:
             )
         self._action = {"unknown": unknown, "missing": missing}
         self._choose = MechanismChoice(mechanism, epsilon, by)
+        table, report = with_degrees(table, report)
         self._table = open_table(table)
         report_columns = (
             (report,)
@@ -177,14 +185,19 @@ class TableReports:
         original = values = piece.values[rows]
         counts, owners = piece.counts[rows], self._numbers_of_owners(piece, rows)
         # Reports with labels become codes; other kinds are passed on as bits, rows or numbers.
-        labelled = mechanism.report_kind is ReportKind.LABELS
-        alphabet = mechanism.report_alphabet if labelled else None
+        kind = mechanism.report_kind
+        alphabet = mechanism.report_alphabet if kind is ReportKind.LABELS else None
+        grid = mechanism.alphabet if kind in (ReportKind.POINTS, ReportKind.CELLS) else alphabet
+        self._check_action(mechanism, grid)
+        if isinstance(grid, Grid):
+            refuse_geometries(values, self.columns.report)
+            self._require_pairs(mechanism, grid)
         has_parts = alphabet is not None and not isinstance(alphabet, Grid) and values.ndim == 2
         if values.ndim == 2 and not (has_parts or _has_bit_texts(values, mechanism)):
             values = numbers_in_rows(values)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
-            if self._action["unknown"] == "drop":
+            if self._action["unknown"] == "drop" and kind is not ReportKind.POINTS:
                 known[known] = _accepted_by(mechanism, reports[known])
         else:
             reports = self._codes(values, alphabet, mechanism)
@@ -199,7 +212,37 @@ class TableReports:
             pieces = self._listed.setdefault(id(mechanism), (mechanism, []))[1]
             pieces.append((reports, counts, owners))
         elif counts.any():
-            yield Group(mechanism, reports, counts, False, owners)
+            # Points have been read; an array of them would be looked at once more.
+            yield Group(mechanism, reports, counts, kind is ReportKind.POINTS, owners)
+
+    def _check_action(self, mechanism: Any, grid: Any) -> None:
+        """Raise ValueError if reports of this mechanism cannot be moved, or kept, as was said."""
+        action = self._action["unknown"]
+        listed = mechanism.report_kind is ReportKind.LABELS
+        if action == "nearest" and not (isinstance(grid, Grid) and listed):
+            instead = (
+                "its reports outside the grid are counted where they are"
+                if isinstance(grid, Grid)
+                else "it is for cells of a grid"
+            )
+        elif action == "keep" and (listed or not isinstance(grid, Grid)):
+            instead = "there is no report to keep them as"
+        else:
+            return
+        raise ValueError(
+            f"unknown must not be {action!r} for {_name(mechanism)}: {instead}; leave it out, or "
+            'say unknown="drop"'
+        )
+
+    def _require_pairs(self, mechanism: Any, grid: Grid) -> None:
+        named = list(self.columns.report)
+        if len(named) != 2:
+            ends = "row and column" if grid.bounds is None else "latitude and longitude"
+            ends = "x and y" if mechanism.report_kind is ReportKind.POINTS else ends
+            raise ValueError(
+                f"report must name two columns for {_name(mechanism)} on a grid, {ends}, or one of "
+                f"geometries of a GeoDataFrame, got {named}"
+            )
 
     def _numbers_of_owners(self, piece: Piece, rows: Ints) -> Ints:
         """Return the number of the group of each row, 0 in a table without groups."""
@@ -221,13 +264,8 @@ class TableReports:
         # Cells have two columns, all other labels one.
         named = list(self.columns.report)
         if isinstance(alphabet, Grid):
-            if len(named) == 2:
-                return codes_of_cells(values, alphabet)
-            ends = "latitude and longitude" if alphabet.bounds is not None else "row and column"
-            raise ValueError(
-                f"report must name two columns for {_name(mechanism)} on a grid, {ends}, got "
-                f"{named}"
-            )
+            pairs = read_pairs(values, named, alphabet)
+            return codes_of_cells(pairs, alphabet, self._action["unknown"] == "nearest")
         if len(named) > 1:
             if has_tuples(alphabet, len(named)):
                 return codes_of_tuples(values, alphabet, self._table.textual)
@@ -240,6 +278,8 @@ class TableReports:
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if mechanism.report_kind is ReportKind.BITS:
             return bit_rows(values, mechanism.k)
+        if mechanism.report_kind in (ReportKind.POINTS, ReportKind.CELLS):
+            return points_or_cells(values, self.columns.report, mechanism)
         if _has_bit_texts(values, mechanism):
             return numbered_bits(values, mechanism._bits)
         if values.ndim == 1 and mechanism.report_kind is ReportKind.ROWS:
@@ -257,7 +297,8 @@ class TableReports:
         return np.array(numbers), np.array(good, dtype=bool)
 
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
-        if self._action[reason] == "raise":
+        # What cannot be moved to the nearest cell, or be kept, is no report at all.
+        if self._action[reason] != "drop":
             raise error()
         self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()
 
@@ -266,7 +307,7 @@ class TableReports:
         other = "".join(f" or {name!r}" for name in (*self.columns.by, *self.columns.groups))
         return ValueError(
             f"column {columns}{other} has missing values; fill them in, or leave these reports out "
-            'by missing="drop"'
+            'by missing="drop", which is right only if they are like the others'
         )
 
     def _unknown(self, values: NDArray[Any], mechanism: Any) -> Exception:
@@ -279,13 +320,14 @@ class TableReports:
         return AlphabetMismatch(
             f"column {columns} contains {', '.join(shown[:3])}{more}, no report of "
             f"{_name(mechanism)}, whose reports are {_reports_of(mechanism)}; "
-            f"{_advice(values, mechanism)}"
+            f"{advice(values, self.columns.report, getattr(mechanism, 'alphabet', None))}"
         )
 
     def _no_mechanism(self, values: tuple[Any, ...]) -> Exception:
         return AlphabetMismatch(
             f"{self._choose.shown(values)}, for which there is no mechanism; add one to the "
-            'mapping, or say unknown="drop" to leave its reports out'
+            'mapping, or say unknown="drop" to leave its reports out, which is right only if they '
+            "are like the others"
         )
 
 
@@ -320,25 +362,6 @@ def _name(mechanism: Any) -> str:
     return type(mechanism).__name__
 
 
-def _advice(values: NDArray[Any], mechanism: Any) -> str:
-    if _are_swapped(values, getattr(getattr(mechanism, "alphabet", None), "bounds", None)):
-        return "they are (longitude, latitude): name the column of the latitude first"
-    return 'correct them, or say unknown="drop" to leave them out'
-
-
-def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float] | None) -> bool:
-    """Return whether rejected points are inside the bounds with the coordinates swapped."""
-    if bounds is None or values.ndim != 2 or values.shape[1] != 2:
-        return False
-    south, north, west, east = bounds
-    # Exchanging both columns puts the points inside if the longitude came first.
-    lon, lat = (
-        np.array([number_in(v) if isinstance(v, str) else v for v in column], float)
-        for column in values.T
-    )
-    return bool(((south <= lat) & (lat <= north) & (west <= lon) & (lon <= east)).any())
-
-
 def _reports_of(mechanism: Any) -> str:
     if mechanism.report_kind is ReportKind.BITS:
         return (
@@ -352,6 +375,8 @@ def _reports_of(mechanism: Any) -> str:
             else ""
         )
         return f"rows of numbers, as lists or in as many columns{bits}"
+    if mechanism.report_kind in (ReportKind.POINTS, ReportKind.CELLS):
+        return f"{mechanism.report_kind.value}, here {mechanism.alphabet!r}"
     if mechanism.report_kind is not ReportKind.LABELS:
         return "numbers"
     alphabet = mechanism.report_alphabet

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.bit_texts import bits_in_texts
-from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 
 
@@ -173,28 +172,3 @@ def rows_of_lists(values: NDArray[Any]) -> NDArray[Any]:
         if len(widths) == 1 and widths != {0}
         else values
     )
-
-
-def codes_of_cells(pairs: NDArray[Any], grid: Grid) -> Ints:
-    """Return codes of cells of (row, column) pairs or (lat, lon) points, -1 outside the grid.
-
-    As in `Grid.codes`, integers are rows and columns; floats are points if the grid has bounds.
-
-    Parameters
-    ----------
-    pairs : ndarray, shape (s, 2)
-    grid : Grid
-    """
-    codes = np.full(len(pairs), -1, dtype=np.int64)
-    if grid.bounds is None or pairs.dtype.kind in "iu":
-        offsets = np.asarray(pairs, dtype=np.float64) - grid.first
-        size = [grid.n_rows, grid.n_cols]
-        inside = ((offsets >= 0) & (offsets < size) & (offsets % 1 == 0)).all(axis=1)
-        codes[inside] = (offsets[inside] @ [grid.n_cols, 1]).astype(np.int64)
-        return codes
-    south, north, west, east = grid.bounds
-    lat, lon = np.asarray(pairs, dtype=np.float64).T
-    inside = (lat >= south) & (lat <= north) & (lon >= west) & (lon <= east)
-    # Points are located as everywhere else; those outside keep the code -1.
-    codes[inside] = grid.locate(lat[inside], lon[inside])
-    return codes

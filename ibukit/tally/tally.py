@@ -152,7 +152,7 @@ class Tally(arguments.ReadOnlyArrays):
         count: str | None = ...,
         epsilon: str | None = ...,
         by: str | Sequence[str] | None = ...,
-        unknown: Literal["raise", "drop"] = ...,
+        unknown: Literal["raise", "nearest", "keep", "drop"] = ...,
         missing: Literal["raise", "drop"] = ...,
         weighted: bool = ...,
         groups: None = ...,
@@ -167,7 +167,7 @@ class Tally(arguments.ReadOnlyArrays):
         count: str | None = ...,
         epsilon: str | None = ...,
         by: str | Sequence[str] | None = ...,
-        unknown: Literal["raise", "drop"] = ...,
+        unknown: Literal["raise", "nearest", "keep", "drop"] = ...,
         missing: Literal["raise", "drop"] = ...,
         weighted: bool = ...,
         *,
@@ -182,7 +182,7 @@ class Tally(arguments.ReadOnlyArrays):
         count: str | None = None,
         epsilon: str | None = None,
         by: str | Sequence[str] | None = None,
-        unknown: Literal["raise", "drop"] = "raise",
+        unknown: Literal["raise", "nearest", "keep", "drop"] = "raise",
         missing: Literal["raise", "drop"] = "raise",
         weighted: bool = False,
         groups: str | Sequence[str] | None = None,
@@ -211,8 +211,12 @@ class Tally(arguments.ReadOnlyArrays):
         report : str or sequence of str
             Column of the reports. Rows of bits are a column of texts such as "0101", or "0x05" in
             hexadecimal digits, or of lists, or have a column for each bit; a number before them has
-            a column of its own. A grid takes integers (row, column); one with bounds also
-            (latitude, longitude), as CSV has them.
+            a column of its own. On a grid the names of two columns, in any order, say what they
+            are: lat and lon (also latitude, longitude, lng) are degrees, x and y (or x_km and y_km)
+            lengths in the grid's unit from its south-west corner, row and col cells. Of other
+            names, integers are (row, column) and floats (latitude, longitude); where reports are
+            points, as of ``mechanism.of_points``, they are refused. A column of points of a
+            GeoDataFrame with a CRS stands for degrees.
         count : str, optional
             Column that says how often each report was seen: whole numbers from 0 on. With
             `weighted` the column of weights, finite numbers from 0 on.
@@ -220,13 +224,16 @@ class Tally(arguments.ReadOnlyArrays):
             Column of the epsilon that each report was made with.
         by : str or sequence of str, optional
             Column that says which mechanism each report came through, or several of them.
-        unknown : {"raise", "drop"}
-            What to do with reports that the mechanism cannot make, points outside the grid among
-            them, and with values of `by` without a mechanism. Planar mechanisms report the nearest
-            cell: move points there, do not drop them.
+        unknown : {"raise", "nearest", "keep", "drop"}
+            What to do with reports that the mechanism cannot make, cells and points outside the
+            grid among them, and with values of `by` without a mechanism. "nearest" moves what is
+            outside the grid to the nearest cell, where mechanisms such as `PlanarLaplace` put noise
+            that leaves it. "drop" leaves reports out: the estimate is then right only if these are
+            like the others, which those outside a grid are not. If reports are points, or cells of
+            a grid without end, those outside are reports like the others; "keep" says so.
         missing : {"raise", "drop"}
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
-            counts both.
+            counts both. What is estimated after "drop" is right only if they are like the others.
         weighted : bool
             Whether `count` holds weights, as surveys have them: each counts as so many people.
             Standard errors are about right if the weights w of all people sum to

@@ -73,6 +73,12 @@ def test_a_word_that_is_none_is_refused_with_those_that_are():
     grid = ik.Grid(2, 2)
     with pytest.raises(ValueError, match=r'outside must be "raise", "keep" or "drop", got .frog'):
         ik.PlanarLaplace(grid, 1.0).tally_points([[0.5, 0.5]], outside="frog")
-    for argument in ("unknown", "missing"):
-        with pytest.raises(ValueError, match=f'{argument} must be "raise" or "drop", got \'frog'):
+    words = 'outside must be "raise", "nearest" or "drop", got .keep'
+    with pytest.raises(ValueError, match=words):
+        ik.Grid.from_bounds(0.0, 1.0, 0.0, 1.0, 2, 2).locate([(0.5, 0.5)], outside="keep")
+    for argument, words in (
+        ("unknown", '"raise", "nearest", "keep" or "drop"'),
+        ("missing", '"raise" or "drop"'),
+    ):
+        with pytest.raises(ValueError, match=f"{argument} must be {words}, got 'frog"):
             ik.Tally.from_table("x.csv", ik.RandomizedResponse(2, 1.0), **{argument: "frog"})

@@ -48,7 +48,7 @@ def test_points_come_in_every_form():
     for form in (series, series.to_crs(32618), frame, pairs):
         assert cells_of(PLANE.tally(form)) == expected
     assert (
-        cells_of(ik.Tally.from_table(pl.DataFrame({"y": lat, "x": lon}), PLANE, ["y", "x"]))
+        cells_of(ik.Tally.from_table(pl.DataFrame({"a": lat, "b": lon}), PLANE, ["a", "b"]))
         == expected
     )
 

@@ -165,7 +165,7 @@ def test_coordinates_that_are_no_numbers_are_unknown(tmp_path):
             [("x", "y"), ("-73.95", "40.05")],
             "longitude, latitude\\): name the column of the latitude first",
         ),
-        ([(41.0, -73.95)], 'correct them, or say unknown="drop"'),
+        ([(41.0, -73.95)], 'correct them, or say unknown="nearest" .* or unknown="drop" to leave'),
         ([("x", None)], "."),
     ],
 )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line, require_bounded
+from ibukit.domain.report_kind import ReportKind
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
     check_sigma,
@@ -69,6 +70,7 @@ class LinearGaussian(GaussianPoints):
     alphabet: Line
     sigma: float
     dimension: ClassVar[int] = 1
+    report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
 
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:

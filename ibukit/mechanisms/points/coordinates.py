@@ -9,9 +9,11 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.doors import words_of
-from ibukit.domain import geography
 from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
+from ibukit.domain.pair_names import PLACES
+from ibukit.domain.places import is_geopandas, read_points
+from ibukit.domain.plane import FORMS, extent, refuse_degrees, xy_of
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
@@ -26,12 +28,6 @@ def bounded_grid(alphabet: Any) -> Grid:
         )
     require_bounded(alphabet)
     return alphabet
-
-
-def extent(grid: Grid) -> Floats:
-    """Width and height of the grid, in its unit."""
-    height, width = grid.cell_shape
-    return np.array([grid.n_cols * width, grid.n_rows * height])
 
 
 def centres(grid: Grid) -> Floats:
@@ -63,14 +59,29 @@ def nearest_distance(grid: Grid, points: Floats) -> Floats:
     return np.hypot(away[:, 0], away[:, 1])
 
 
+def coordinates_of(grid: Grid, points: Any, name: str) -> Floats:
+    """Coordinates (x, y) of points in the grid's unit, shape (n, 2), from any form of points.
+
+    Geometries and columns lat and lon are put on the grid; columns x and y, and arrays, are (x, y).
+    """
+    if is_geopandas(points) or hasattr(points, "columns"):
+        pairs, kind = read_points(points, name, PLACES, FORMS, grid.unit)
+        if kind is not None:
+            return xy_of(grid, pairs, kind, name)
+        points = pairs
+    xy = real_numbers(name, points, 2)
+    refuse_degrees(grid, xy, name)
+    return xy
+
+
 def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
     """Coordinates (x, y) of points in the grid's unit, shape (n, 2), or fewer if some are dropped.
 
     Parameters
     ----------
     grid : Grid
-    points : array_like, shape (n, 2), or GeoSeries or GeoDataFrame of points
-        Coordinates x and y; or places on the globe, where the grid has bounds.
+    points : array_like, shape (n, 2), frame, or GeoSeries or GeoDataFrame of points
+        As for `coordinates_of`.
     outside : {"raise", "keep", "drop"}
         What to do with points outside the grid.
     """
@@ -80,10 +91,7 @@ def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
             f"outside must be {arguments.choices(words)}, got {outside!r}; reports that were moved "
             "to the nearest cell go into tally, by codes from grid.locate"
         )
-    if geography.is_geopandas(points):
-        xy = _from_globe(grid, points)
-    else:
-        xy = real_numbers("points", points, 2)
+    xy = coordinates_of(grid, points, "points")
     size = extent(grid)
     inside = ((xy >= 0) & (xy <= size)).all(axis=1)
     if outside == "raise" and not inside.all():
@@ -91,25 +99,14 @@ def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
         raise AlphabetMismatch(
             f"{(~inside).sum()} of {len(xy)} points are outside the grid, the first is "
             f"x={xy[first, 0]:.6g}, y={xy[first, 1]:.6g} at index {first}; the grid is "
-            f"{size[0]:.6g} wide and {size[1]:.6g} high. Noise leaves the map: if that is why, say "
-            'outside="keep", and each is taken where it is; outside="drop" leaves people out, '
-            "those near the border most often"
+            f"{size[0]:.6g} wide and {size[1]:.6g} high{_unit_of(grid)}. Make sure that they are "
+            "(x, y) in this unit from its south-west corner; degrees go in as a frame with the "
+            "columns lat and lon, or as a GeoSeries with a CRS. Noise leaves the map: if that is "
+            'why, say outside="keep", and each is taken where it is; outside="drop" leaves people '
+            "out, those near the border most often, so that the estimate is wrong there"
         )
     return xy[inside] if outside == "drop" else xy
 
 
-def _from_globe(grid: Grid, points: Any) -> Floats:
-    """Coordinates of places on the globe: degrees, in proportion to the grid's bounds."""
-    if grid.bounds is None:
-        raise ValueError(
-            "points must be coordinates, shape (n, 2): the grid has no bounds, so no place on the "
-            "globe; make it by Grid.covering(...) or Grid.from_bounds(...)"
-        )
-    lat, lon = geography.positions(points)
-    geography.refuse_off_the_globe(lat, lon)
-    lat0, lat1, lon0, lon1 = grid.bounds
-    # A longitude is shifted by whole turns to the one that is nearest to the grid's middle.
-    middle = (lon0 + lon1) / 2
-    lon = lon - 360 * np.rint((lon - middle) / 360)
-    shares = np.stack([(lon - lon0) / (lon1 - lon0), (lat - lat0) / (lat1 - lat0)], axis=1)
-    return shares * extent(grid)
+def _unit_of(grid: Grid) -> str:
+    return f", in {grid.unit}" if grid.unit else ""

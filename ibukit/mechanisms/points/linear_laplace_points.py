@@ -15,6 +15,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels.points import LaplaceChannel
 from ibukit.domain.alphabet import Line, require_bounded
+from ibukit.domain.report_kind import ReportKind
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
@@ -67,6 +68,7 @@ class LinearLaplacePoints(PointReports):
     epsilon: float
     metric = True
     dimension: ClassVar[int] = 1
+    report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
     # Fewer than for other noise: merging costs next to nothing on a line, and iterations over many
     # reports take minutes.
     most_entries: ClassVar[int] = 2**22

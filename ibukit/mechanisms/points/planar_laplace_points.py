@@ -40,7 +40,8 @@ class PlanarLaplacePoints(PointReports):
     ----------
     alphabet : Grid
         The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
-        corner.
+        corner, or places in degrees, as for `PlanarLaplace.tally_points`; outside the grid they are
+        taken where they are.
     epsilon : float
         Nats per unit of the grid.
 

@@ -13,8 +13,9 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.grid import Grid
+from ibukit.domain.report_kind import ReportKind
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.points.coordinates import centres
+from ibukit.mechanisms.points.coordinates import centres, coordinates_of
 from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
 from ibukit.mechanisms.points.real_numbers import real_numbers
 from ibukit.tally.tally import Tally, make_tally_part
@@ -31,6 +32,7 @@ class PointReports(Mechanism):
     """
 
     dimension: ClassVar[int] = 2
+    report_kind: ClassVar[ReportKind] = ReportKind.POINTS
     most_entries: ClassVar[int] = 2**25
     """Entries of the matrix, of k rows, up to which reports are not merged; 256 MB."""
 
@@ -69,6 +71,8 @@ class PointReports(Mechanism):
 
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        if isinstance(self.alphabet, Grid):
+            return coordinates_of(self.alphabet, reports, "reports")
         return real_numbers("reports", reports, self.dimension)
 
     @override

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.grid import Grid
+from ibukit.domain.plane import extent
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
     check_sigma,
@@ -22,7 +23,6 @@ from ibukit.mechanisms.points.coordinates import (
     bounded_grid,
     centres,
     distances,
-    extent,
     nearest_distance,
     points_of,
 )
@@ -49,7 +49,8 @@ class PlanarGaussian(GaussianPoints):
     ----------
     alphabet : Grid
         The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
-        corner.
+        corner, or places in degrees, as for `tally_points`; outside the grid they are taken where
+        they are.
     sigma : float
         Standard deviation in each direction, in the grid's unit, e.g. km.
 
@@ -108,11 +109,12 @@ class PlanarGaussian(GaussianPoints):
 
         Parameters
         ----------
-        points : array_like, shape (n, 2), or GeoSeries
-            Coordinates x and y, or places in any CRS, as for `PlanarLaplace.tally_points`.
+        points : array_like, shape (n, 2), frame, or GeoSeries
+            Coordinates x and y, or places in degrees, as for `PlanarLaplace.tally_points`.
         outside : {"raise", "keep", "drop"}
             What to do with points outside the grid. "keep" takes them where they are, which is
-            right for reports, because noise leaves the map.
+            right for reports, because noise leaves the map. "drop" leaves people out, those near
+            the border more often than others: the estimate is wrong there.
         bins : int, optional
             Merge points in squares of the side `side` / `bins`, however few points there are.
         """

@@ -18,9 +18,11 @@ from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
 from ibukit.channels.line import split_factor
 from ibukit.channels.plane import infinite, is_fourier_faster
-from ibukit.domain import geography
+from ibukit.domain import pair_names, places
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
+from ibukit.domain.plane import cells_without_end
+from ibukit.domain.report_kind import ReportKind
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.draws import drawable, signed_offset_counts
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -93,6 +95,7 @@ class PlanarGeometric(Mechanism):
     alphabet: Grid
     epsilon: float
     metric = True
+    report_kind = ReportKind.CELLS
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
@@ -114,27 +117,34 @@ class PlanarGeometric(Mechanism):
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         """Pairs (row, column); of points, the cells that hold them.
 
-        Pairs of floats that are all whole could be either, and are refused if the grid has bounds.
+        The names of columns say which they are. Pairs of floats that are all whole could be either
+        in an array, and are refused if the grid has bounds.
         """
+        return self._cells_of(reports, "reports")
+
+    @override
+    def _read_secrets(self, secrets: ArrayLike) -> NDArray[Any]:
+        return self._cells_of(secrets, "secrets")
+
+    def _cells_of(self, reports: ArrayLike, name: str) -> NDArray[Any]:
+        """Pairs (row, column) of cells or points."""
         grid = self.alphabet
-        if not grid.bounded or grid.bounds is None:
-            return super().code_reports(reports)
+        named = hasattr(reports, "columns") or places.is_geopandas(reports)
+        if not named and (not grid.bounded or grid.bounds is None):
+            return arguments.whole_array(name, reports)
         # Two numbers may be (row, column) or coordinates on the globe. If it is not certain which,
         # they are refused.
-        pairs, are_points = geography.cells_or_points(reports, "reports")
-        if not are_points:
-            return np.asarray(pairs)
-        unnamed = isinstance(pairs, np.ndarray) and not hasattr(reports, "columns")
-        if unnamed and len(pairs) and (pairs == np.rint(pairs)).all():
-            raise ValueError(
-                "reports must be integers, which are (row, column), or points that are not all "
-                f"whole, got {pairs[0]} first: points of any kind go in with a CRS, or in a frame "
-                "with the columns lat and lon"
-            )
-        return (
-            geography.cells_beyond(*geography.positions(reports, "reports"), grid.edges())
-            + grid.first
-        )
+        pairs, kind = places.read_points(reports, name, pair_names.ALL, places.CELLS, grid.unit)
+        if kind is None:
+            if grid.bounds is None or pairs.dtype.kind != "f":
+                return pairs
+            if (pairs == np.rint(pairs)).all():
+                raise ValueError(
+                    f"{name} must be integers, which are (row, column), or points that are not all "
+                    f"whole, got {pairs[0]} first: points of any kind go in with a CRS, or in a "
+                    "frame with the columns lat and lon"
+                )
+        return cells_without_end(grid, pairs, kind or "degrees", name)
 
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:

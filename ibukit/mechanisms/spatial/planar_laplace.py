@@ -124,14 +124,17 @@ class PlanarLaplace(RemappedNoise):
 
         Parameters
         ----------
-        points : array_like, shape (n, 2), or GeoSeries
-            Coordinates x (east) and y (north) in the grid's unit from its south-west corner. Or
-            places on the globe in any CRS, if the grid has bounds; they are put on it in proportion
-            to their degrees.
+        points : array_like, shape (n, 2), frame, or GeoSeries
+            Coordinates x (east) and y (north) in the grid's unit from its south-west corner, in an
+            array or in the columns x and y of a frame. Or places on the globe, if the grid has
+            bounds: a GeoSeries or GeoDataFrame in any CRS, or a frame with the columns lat and lon
+            (also latitude, longitude, lng); they are put on the grid in proportion to their
+            degrees. An array whose points are outside the grid, but inside if they are degrees, is
+            refused. Columns that say the unit, as x_km and y_km, are taken as they are.
         outside : {"raise", "keep", "drop"}
             What to do with points outside the grid. "keep" takes them where they are, which is
             right for reports, because noise leaves the map. "drop" leaves people out, those near
-            the border more often than others.
+            the border more often than others: the estimate is wrong there.
         bins : int, optional
             Merge points in squares of which so many make the shorter side of a cell, however few
             points there are.
@@ -145,10 +148,11 @@ class PlanarLaplace(RemappedNoise):
         Raises
         ------
         AlphabetMismatch
-            If a coordinate is missing or infinite, or outside the grid where `outside` is "raise".
+            If a coordinate is missing or infinite, or outside the grid where `outside` is "raise";
+            if lengths are certainly degrees.
         ValueError
-            If there is no point, the points have not the shape (n, 2), or the grid has no bounds
-            for a GeoSeries.
+            If there is no point, the points have not the shape (n, 2), a frame has columns of other
+            names, geometries have no CRS, or the grid has no bounds for degrees.
         """
         mechanism = self.of_points
         return mechanism.counted(
