@@ -5,19 +5,16 @@ Degrees are put on the plane in proportion to the grid's bounds, because cells a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.domain.geography import Outside, cells, cells_beyond
+from ibukit.domain.geography import Bounds, Outside, cells, cells_beyond
 from ibukit.domain.pair_names import Kind
 from ibukit.domain.places import Pairs, degrees_of, refuse_off_the_globe
 from ibukit.errors import AlphabetMismatch
-
-if TYPE_CHECKING:
-    from ibukit.domain.grid import Grid
 
 # Largest share of the grid's area that a box of so many units as the grid has degrees may have,
 # for points in it to be taken for degrees. In km it is 1 / 111^2 at the equator.
@@ -28,19 +25,54 @@ FORMS = (
 )
 
 
-def extent(grid: Grid) -> Floats:
+class GridPlane(Protocol):
+    """Part of a `domain.grid.Grid` that is needed here: its own file imports this one."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_cols(self) -> int:
+        """Number of columns."""
+
+    @property
+    def cell_shape(self) -> tuple[float, float]:
+        """Height and width of a cell."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of lengths."""
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """South, north, west and east edge in degrees."""
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """Name of the south-west cell."""
+
+    @property
+    def bounded(self) -> bool:
+        """True unless it has no end."""
+
+    def edges(self) -> tuple[Floats, Floats]:
+        """Edges of the rows and of the columns."""
+
+
+def extent(grid: GridPlane) -> Floats:
     """Width and height of the grid, in its unit."""
     height, width = grid.cell_shape
     return np.array([grid.n_cols * width, grid.n_rows * height])
 
 
-def plane_edges(grid: Grid) -> tuple[Floats, Floats]:
+def plane_edges(grid: GridPlane) -> tuple[Floats, Floats]:
     """Edges of the rows and of the columns in the grid's unit, from its south-west corner."""
     width, height = extent(grid)
     return np.linspace(0, height, grid.n_rows + 1), np.linspace(0, width, grid.n_cols + 1)
 
 
-def require_bounds(grid: Grid, name: str) -> tuple[float, float, float, float]:
+def require_bounds(grid: GridPlane, name: str) -> Bounds:
     """Return the bounds of a grid; ValueError if it has none, so no place on the globe."""
     if grid.bounds is None:
         raise ValueError(
@@ -50,7 +82,7 @@ def require_bounds(grid: Grid, name: str) -> tuple[float, float, float, float]:
     return grid.bounds
 
 
-def xy_of(grid: Grid, pairs: NDArray[Any], kind: Kind, name: str) -> Floats:
+def xy_of(grid: GridPlane, pairs: NDArray[Any], kind: Kind, name: str) -> Floats:
     """Coordinates (x, y) of pairs of degrees (lat, lon), or of lengths (y, x), shape (n, 2)."""
     if kind != "degrees":
         xy: Floats = pairs[:, ::-1].astype(np.float64)
@@ -68,7 +100,7 @@ def xy_of(grid: Grid, pairs: NDArray[Any], kind: Kind, name: str) -> Floats:
     return shares * extent(grid)
 
 
-def located(grid: Grid, read: Pairs, outside: Outside, name: str) -> Ints:
+def located(grid: GridPlane, read: Pairs, outside: Outside, name: str) -> Ints:
     """Codes of the cells that hold points; an array of points is in degrees."""
     pairs, kind = read
     if kind in ("unit", "lengths"):
@@ -89,7 +121,7 @@ def located(grid: Grid, read: Pairs, outside: Outside, name: str) -> Ints:
     return codes
 
 
-def cells_without_end(grid: Grid, pairs: NDArray[Any], kind: Kind, name: str) -> NDArray[Any]:
+def cells_without_end(grid: GridPlane, pairs: NDArray[Any], kind: Kind, name: str) -> NDArray[Any]:
     """Pairs (row, column) of the cells that hold points, of the grid continued without end.
 
     Cells are returned as they are.
@@ -130,7 +162,7 @@ def refuse_not_finite(xy: Floats, name: str) -> None:
         )
 
 
-def refuse_lengths(grid: Grid, lat: Floats, lon: Floats) -> None:
+def refuse_lengths(grid: GridPlane, lat: Floats, lon: Floats) -> None:
     """Raise AlphabetMismatch if degrees are certainly meant as lengths in the grid's unit.
 
     They are if all are far from the grid, and half of them are in it as x and y.
@@ -142,7 +174,8 @@ def refuse_lengths(grid: Grid, lat: Floats, lon: Floats) -> None:
     far = away.min() > 10 * max(lat1 - lat0, lon1 - lon0)
     width, height = extent(grid)
     inside = (np.minimum(lat, lon) >= 0) & (lat <= width) & (lon <= height)
-    if far and 2 * inside.sum() >= len(lat):
+    exchanged = (lat >= lon0) & (lat <= lon1) & (lon >= lat0) & (lon <= lat1)
+    if far and not exchanged.any() and 2 * inside.sum() >= len(lat):
         raise AlphabetMismatch(
             f"points must be (lat, lon) in degrees, but none is near the grid, and {inside.sum()} "
             f"of {len(lat)} are in it as x and y in its unit: pass these in a frame with the "
@@ -150,7 +183,7 @@ def refuse_lengths(grid: Grid, lat: Floats, lon: Floats) -> None:
         )
 
 
-def refuse_degrees(grid: Grid, xy: Floats, name: str) -> None:
+def refuse_degrees(grid: GridPlane, xy: Floats, name: str) -> None:
     """Raise AlphabetMismatch if coordinates in the grid's unit are certainly meant as degrees.
 
     They are if no point is in the grid, but some are where degrees would be; or if half of several
@@ -172,6 +205,6 @@ def refuse_degrees(grid: Grid, xy: Floats, name: str) -> None:
                 f"{name} must be x and y in the grid's unit from its south-west corner, but "
                 f"{there} of {len(xy)} are degrees inside its bounds if the {first} comes first, "
                 f"as in ({xy[0, 0]:.6g}, {xy[0, 1]:.6g}): pass degrees in columns lat and lon, or "
-                f"as a GeoSeries with a CRS; lengths in columns x_{grid.unit} and y_{grid.unit} are "
-                "taken as they are"
+                f"as a GeoSeries with a CRS; lengths in columns x_{grid.unit} and y_{grid.unit} "
+                "are taken as they are"
             )

@@ -24,7 +24,9 @@ from ibukit.tables.places import (
     codes_of_cells,
     points_or_cells,
     read_pairs,
+    refuse_action,
     refuse_geometries,
+    require_pairs,
     with_degrees,
 )
 from ibukit.tables.readers import open_table
@@ -188,10 +190,10 @@ class TableReports:
         kind = mechanism.report_kind
         alphabet = mechanism.report_alphabet if kind is ReportKind.LABELS else None
         grid = mechanism.alphabet if kind in (ReportKind.POINTS, ReportKind.CELLS) else alphabet
-        self._check_action(mechanism, grid)
+        refuse_action(self._action["unknown"], mechanism, grid)
         if isinstance(grid, Grid):
             refuse_geometries(values, self.columns.report)
-            self._require_pairs(mechanism, grid)
+            require_pairs(self.columns.report, mechanism, grid)
         has_parts = alphabet is not None and not isinstance(alphabet, Grid) and values.ndim == 2
         if values.ndim == 2 and not (has_parts or _has_bit_texts(values, mechanism)):
             values = numbers_in_rows(values)
@@ -214,35 +216,6 @@ class TableReports:
         elif counts.any():
             # Points have been read; an array of them would be looked at once more.
             yield Group(mechanism, reports, counts, kind is ReportKind.POINTS, owners)
-
-    def _check_action(self, mechanism: Any, grid: Any) -> None:
-        """Raise ValueError if reports of this mechanism cannot be moved, or kept, as was said."""
-        action = self._action["unknown"]
-        listed = mechanism.report_kind is ReportKind.LABELS
-        if action == "nearest" and not (isinstance(grid, Grid) and listed):
-            instead = (
-                "its reports outside the grid are counted where they are"
-                if isinstance(grid, Grid)
-                else "it is for cells of a grid"
-            )
-        elif action == "keep" and (listed or not isinstance(grid, Grid)):
-            instead = "there is no report to keep them as"
-        else:
-            return
-        raise ValueError(
-            f"unknown must not be {action!r} for {_name(mechanism)}: {instead}; leave it out, or "
-            'say unknown="drop"'
-        )
-
-    def _require_pairs(self, mechanism: Any, grid: Grid) -> None:
-        named = list(self.columns.report)
-        if len(named) != 2:
-            ends = "row and column" if grid.bounds is None else "latitude and longitude"
-            ends = "x and y" if mechanism.report_kind is ReportKind.POINTS else ends
-            raise ValueError(
-                f"report must name two columns for {_name(mechanism)} on a grid, {ends}, or one of "
-                f"geometries of a GeoDataFrame, got {named}"
-            )
 
     def _numbers_of_owners(self, piece: Piece, rows: Ints) -> Ints:
         """Return the number of the group of each row, 0 in a table without groups."""

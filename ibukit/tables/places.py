@@ -89,6 +89,43 @@ def _is_geometry(value: Any) -> bool:
     return binary or hasattr(value, "geom_type")
 
 
+def refuse_action(action: str, mechanism: Any, alphabet: Any) -> None:
+    """Raise ValueError if reports of a mechanism cannot be moved, or kept, as `unknown` says.
+
+    Parameters
+    ----------
+    action : str
+        The value of `unknown`.
+    mechanism : Mechanism
+    alphabet : Alphabet or None
+        Of its reports; the grid, if these are points or cells without an end.
+    """
+    on_grid, listed = isinstance(alphabet, Grid), mechanism.report_kind is ReportKind.LABELS
+    if action == "nearest" and on_grid and not listed:
+        reason = "its reports outside the grid are counted where they are"
+    elif action == "nearest" and not on_grid:
+        reason = "its reports are no cells of a grid"
+    elif action == "keep" and (listed or not on_grid):
+        reason = "what it cannot report has no likelihood"
+    else:
+        return
+    raise ValueError(
+        f"unknown must not be {action!r} for {type(mechanism).__name__}: {reason}; leave it out, "
+        'or say unknown="drop"'
+    )
+
+
+def require_pairs(columns: Sequence[Any], mechanism: Any, grid: Grid) -> None:
+    """Raise ValueError unless reports on a grid stand in two columns."""
+    if len(columns) != 2:
+        ends = "row and column" if grid.bounds is None else "latitude and longitude"
+        ends = "x and y" if mechanism.report_kind is ReportKind.POINTS else ends
+        raise ValueError(
+            f"report must name two columns for {type(mechanism).__name__} on a grid, {ends}, or "
+            f"one of geometries of a GeoDataFrame, got {list(columns)}"
+        )
+
+
 def read_pairs(values: NDArray[Any], columns: Sequence[Any], grid: Grid) -> Pairs:
     """Return pairs by the names of their columns, the one from south to north first.
 

@@ -38,7 +38,9 @@ def _by_owner(group: Any, more: dict[str, Any]) -> list[tuple[int, Any]]:
     seen = group.counts > 0
     reports, counts, owners = group.reports[seen], group.counts[seen], group.owners[seen]
     order = np.argsort(owners, kind="stable")
-    if group.codes:
+    # Points pass as codes, too, but cannot be listed.
+    listed = group.codes and reports.ndim == 1
+    if listed:
         order = np.lexsort((reports, owners))
     reports, counts, owners = reports[order], counts[order], owners[order]
     # Reports are checked once, as one tally of all groups.
@@ -46,7 +48,7 @@ def _by_owner(group: Any, more: dict[str, Any]) -> list[tuple[int, Any]]:
     part = whole.parts[0]
     distinct = (
         np.unique(reports)
-        if group.codes and len(whole.parts) == 1 and whole.full_alphabet is None
+        if listed and len(whole.parts) == 1 and whole.full_alphabet is None
         else None
     )
     if distinct is not None and type(part) is TallyPart and np.array_equal(part.reports, distinct):

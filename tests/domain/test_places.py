@@ -442,3 +442,43 @@ def test_a_frame_that_has_both_is_refused():
     assert (
         MANHATTAN.codes(frame[["lat", "lon"]]).tolist() == MANHATTAN.locate(frame).tolist() != [0]
     )
+
+
+# Lengths, and what is misread
+
+
+def test_lengths_are_located_with_and_without_a_place():
+    rng = np.random.default_rng(3)
+    for grid in (MANHATTAN, ik.Grid(4, 5, (2.0, 3.0)), ik.Grid(4, 5, 2.0, first=(7, -3))):
+        height, width = grid.cell_shape
+        row, col = rng.integers(0, grid.n_rows, 40), rng.integers(0, grid.n_cols, 40)
+        frame = pd.DataFrame({"x": (col + 0.3) * width, "y": (row + 0.6) * height})
+        expected = (row * grid.n_cols + col).tolist()
+        assert grid.locate(frame).tolist() == grid.codes(frame).tolist() == expected
+        frame.loc[0] = [-5.0, 0.1]
+        assert grid.locate(frame, "nearest").tolist() == [0, *expected[1:]]
+        assert grid.locate(frame, "drop").tolist() == expected[1:]
+        with pytest.raises(ik.errors.AlphabetMismatch, match=r"the first is y=0\.1, x=-5\.0"):
+            grid.locate(frame)
+
+
+@pytest.mark.parametrize(
+    "names", [("latitude", "longitude"), ("Lat", "Lng"), ("decimalLatitude", "decimalLongitude")]
+)
+def test_other_names_of_degrees(names):
+    points = points_in("Manhattan")
+    frame = pd.DataFrame(points, columns=list(names))[list(names[::-1])]
+    assert MANHATTAN.locate(frame).tolist() == MANHATTAN.locate(points).tolist()
+    assert ik.Grid.covering(frame) == ik.Grid.covering(points)
+
+
+@pytest.mark.parametrize("outside", ["nearest", "drop"])
+def test_what_is_misread_is_not_moved_and_not_left_out(outside):
+    points = points_in("Manhattan")
+    with pytest.raises(ik.errors.AlphabetMismatch, match="longitude exchanged it is inside"):
+        MANHATTAN.locate(points[:, ::-1], outside)
+    lengths = np.random.default_rng(1).uniform(0, 7, (50, 2))
+    with pytest.raises(ik.errors.AlphabetMismatch, match="50 of 50 are in it as x and y"):
+        MANHATTAN.locate(lengths, outside)
+    # Places that are only near the grid, and places elsewhere, are no mistakes.
+    assert len(MANHATTAN.locate([(40.65, -74.1), (48.9, 2.3)], outside)) in (0, 2)

@@ -259,7 +259,7 @@ def test_types_are_seldom_asked_for():
         "_ground/arguments.py",
         "_ground/array_arguments.py",
         "domain/labels.py",
-        "domain/geography.py",
+        "domain/places.py",
         "scale/_inputs.py",
         "domain/matrices.py",
         "mechanisms/matrix_entries.py",
