@@ -110,8 +110,7 @@ def refuse_action(action: str, mechanism: Any, alphabet: Any) -> None:
     else:
         return
     raise ValueError(
-        f"unknown must not be {action!r} for {type(mechanism).__name__}: {reason}; leave it out, "
-        'or say unknown="drop"'
+        f"unknown must not be {action!r} for {type(mechanism).__name__}: {reason}; leave it out"
     )
 
 
