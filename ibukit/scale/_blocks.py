@@ -14,6 +14,8 @@ from ibukit._ground import arguments
 from ibukit._ground.dask_tasks import LINALG_LOCK
 from ibukit._ground.threads import one_thread
 from ibukit.channels.partitioned import PartitionFunction
+from ibukit.domain.grid import Grid
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport
 from ibukit.mechanisms.base import Mechanism
 from ibukit.tally.tally import Tally, make_tally_part, pool
@@ -86,10 +88,20 @@ class Summary(NamedTuple):
 
 def checked_rows(mechanism: Mechanism, rows: Any, packed: bool) -> NDArray[Any]:
     """Return rows in the form that a tally keeps, checked."""
-    array = rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+    array = _values(mechanism, rows)
     if not len(array):
         return np.empty(0, dtype=np.uint8)
-    return check_packed(mechanism, array) if packed else mechanism.check_reports(array)
+    if packed:
+        return check_packed(mechanism, array)
+    if mechanism.report_kind in (ReportKind.POINTS, ReportKind.CELLS):
+        array = mechanism.code_reports(array)
+    return mechanism.check_reports(array)
+
+
+def _values(mechanism: Mechanism, rows: Any) -> Any:
+    """Return the array of a frame, or on a grid the frame, whose names say what it holds."""
+    named = isinstance(mechanism.alphabet, Grid) and hasattr(rows, "columns")
+    return rows if named or not hasattr(rows, "to_numpy") else rows.to_numpy()
 
 
 def check_packed(mechanism: Mechanism, rows: ArrayLike) -> NDArray[np.uint8]:
@@ -137,7 +149,7 @@ def tally_of_block(mechanism: Mechanism, rows: Any, packed: bool) -> Tally | Non
         return None
     if packed:
         return Tally((make_tally_part(mechanism, checked_rows(mechanism, rows, packed)),))
-    return mechanism.tally(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+    return mechanism.tally(_values(mechanism, rows))
 
 
 def pool_blocks(tallies: list[Tally | None]) -> Tally | None:
