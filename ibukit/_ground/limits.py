@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from ibukit._ground import arguments
+from ibukit.errors import TooLarge
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class _Limits:
     # A Cholesky factor of order 5000 takes 200 MB and about a second on one core; the eigenvectors
     # of such a matrix take a minute.
     factorised_order: int = 5000
+    # The channel of the reports seen is as large as the data; 2**29 doubles take 4 GB.
+    channel_entries: int = 2**29
 
 
 _CURRENT: ContextVar[_Limits] = ContextVar("ibukit limits", default=_Limits())  # noqa: B039 (frozen)
@@ -36,9 +39,44 @@ def max_factorised_order() -> int:
     return _CURRENT.get().factorised_order
 
 
+def require_dense(what: str, rows: int, columns: int, instead: str = "") -> None:
+    """Raise TooLarge if a matrix that depends on the alphabet alone would exceed its budget.
+
+    Parameters
+    ----------
+    what : str
+        What the message calls the matrix.
+    rows, columns : int
+    instead : str
+        Advice, a clause that follows a semicolon.
+    """
+    _require("dense_entries", what, rows, columns, instead)
+
+
+def require_channel(what: str, rows: int, columns: int) -> None:
+    """Raise TooLarge if the dense channel of the reports seen would exceed its budget."""
+    _require(
+        "channel_entries", what, rows, columns, "round the reports, so that fewer are different"
+    )
+
+
+def _require(budget: str, what: str, rows: int, columns: int, instead: str) -> None:
+    most = getattr(_CURRENT.get(), budget)
+    if rows * columns > most:
+        shape = " x ".join(arguments.readable(n) if n >= 10**9 else str(n) for n in (rows, columns))
+        raise TooLarge(
+            f"{what} would have {shape} entries, more than {most}; "
+            + (f"{instead}, or " if instead else "")
+            + f"allow more with ibukit.solvers.limits({budget}=...)"
+        )
+
+
 @contextmanager
 def limits(
-    *, dense_entries: int | None = None, factorised_order: int | None = None
+    *,
+    dense_entries: int | None = None,
+    factorised_order: int | None = None,
+    channel_entries: int | None = None,
 ) -> Iterator[None]:
     """Change the budgets of dense computations inside a ``with`` block.
 
@@ -53,6 +91,9 @@ def limits(
     factorised_order : int, optional
         Order of the largest dense matrix that is factorised, 5000 by default. Time grows with its
         third power.
+    channel_entries : int, optional
+        Number of doubles that the dense channel of the reports seen may hold, secrets times
+        different reports; 2**29, which are 4 GB, by default.
 
     Raises
     ------
@@ -73,6 +114,7 @@ def limits(
         for name, value in (
             ("dense_entries", dense_entries),
             ("factorised_order", factorised_order),
+            ("channel_entries", channel_entries),
         )
         if value is not None
     }

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.label_arrays import (
@@ -125,6 +125,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         """Distances d(x, y) between all pairs, shape (k, k), in `unit`."""
         if self._distances is not None:
             return self._distances
+        limits.require_dense("the matrix of distances", len(self), len(self))
         return 1.0 - np.eye(len(self))
 
     @cached_property
@@ -277,6 +278,7 @@ class Line(Alphabet):
 
     @override
     def distances(self) -> Floats:
+        limits.require_dense("the matrix of distances", len(self), len(self))
         return np.abs(self.values[:, None] - self.values[None, :]).astype(np.float64)
 
     @override

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain import geography, grid_frames, pair_names, places, plane
@@ -220,6 +220,7 @@ class Grid(Alphabet):
 
     def _distances_between(self, some: Ints, others: Ints) -> Floats:
         """Return the distances between the cells of two lists of codes."""
+        limits.require_dense("the matrix of distances", len(some), len(others))
         # A distance depends on the offsets in rows and columns only. It is looked up in a table of
         # all offsets, so that equal offsets have distances that are equal to the last bit.
         height, width = self.cell_shape

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
@@ -479,11 +479,16 @@ class FiniteMechanism(Mechanism):
 
     @cached_property
     def _matrix(self) -> Floats:
+        self._refuse_large_matrix()
         return np.asarray(self.make_matrix(), dtype=np.float64)
 
     def matrix(self) -> Floats:
         r"""Channel matrix of :math:`P(z\mid x)`, shape (k, m), read-only; rows sum to 1."""
         return arguments.frozen(self._matrix)
+
+    def _refuse_large_matrix(self) -> None:
+        """Raise TooLarge before a matrix is written out that exceeds the budget of memory."""
+        limits.require_dense(f"the matrix of {type(self).__name__}", self.k, self.m)
 
     def _row(self, secret: int) -> Floats:
         """Probabilities of all reports given one secret, shape (m,)."""

@@ -73,6 +73,14 @@ def check_metric_epsilon(epsilon: Any, alphabet: Alphabet, rate: float) -> float
     )
 
 
+def level_of_equal_pairs(mechanism: Any, metric: bool) -> float:
+    """The tight level of a mechanism whose log-ratios are epsilon for all pairs of secrets."""
+    nearest, _ = distance_range(mechanism.alphabet)
+    if not nearest:
+        return 0.0
+    return float(mechanism.epsilon / nearest if metric else mechanism.epsilon)
+
+
 def distance_range(alphabet: Alphabet) -> tuple[float, float]:
     """The least and the largest distance of two different secrets; zeros if there is only one."""
     k = len(alphabet)

@@ -198,6 +198,11 @@ class MatrixMechanism(FiniteMechanism):
         return self.entries
 
     @override
+    def _refuse_large_matrix(self) -> None:
+        # The matrix is there already.
+        pass
+
+    @override
     def as_finite(self) -> FiniteMechanism:
         if self.efficiency is not None:
             raise ValueError(

@@ -15,7 +15,7 @@ from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.report_kind import ReportKind
-from ibukit.errors import AlphabetMismatch, TooLarge
+from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import Bits, BitsInBlocks, WholeRows
 from ibukit.tally.tally import Tally
@@ -35,12 +35,18 @@ class RowReports(WholeRows):
     @cached_property
     @override
     def _all_reports(self) -> NDArray[Any]:
-        if self.k * self.m > (most := limits.max_dense_entries()):
-            raise TooLarge(
-                f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed "
-                f"(the matrix may have at most {most} entries); use tally(reports)"
-            )
+        self._refuse_large_matrix()
         return self._make_all_reports()
+
+    @override
+    def _refuse_large_matrix(self) -> None:
+        limits.require_dense(
+            f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed: the "
+            "matrix",
+            self.k,
+            self.m,
+            "use tally(reports)",
+        )
 
     @abstractmethod
     def _make_all_reports(self) -> NDArray[Any]:

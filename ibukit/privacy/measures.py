@@ -13,9 +13,11 @@ from scipy.special import rel_entr
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.efficiency import observable_matrix
 from ibukit.domain.vectors import distribution_over
+from ibukit.errors import TooLarge
+from ibukit.privacy.closed_forms import registered
 
 # Relative difference of expected losses up to which guesses count as equally good: rounding of the
 # sums.
@@ -47,7 +49,13 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
     -------
     float
         In nats; inf if a report is possible under one secret and impossible under another. An entry
-        too small for a double, below about :math:`e^{-745}`, counts as impossible.
+        too small for a double, below about :math:`e^{-745}`, counts as impossible, unless the
+        mechanism knows its logarithm.
+
+    Raises
+    ------
+    TooLarge
+        If the matrix is too large, and no closed form is known.
 
     References
     ----------
@@ -60,7 +68,10 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
     >>> ik.privacy.epsilon_ldp(ik.RandomizedResponse(5, epsilon=2.0))
     2.0
     """
-    logs = _logs(mechanism)
+    try:
+        logs = _logs(mechanism)
+    except TooLarge:
+        return _closed_epsilon(mechanism, metric=False)
     return float((logs.max(axis=0) - logs.min(axis=0)).max())
 
 
@@ -80,6 +91,11 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
     float
         In nats per unit of distance; 0 for a single secret, inf as in `epsilon_ldp`.
 
+    Raises
+    ------
+    TooLarge
+        If the matrix is too large, and no closed form is known.
+
     References
     ----------
     .. [chatzikokolakis2013] K. Chatzikokolakis et al., "Broadening the scope of differential
@@ -92,17 +108,35 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
     >>> round(ik.privacy.epsilon_metric(mechanism), 12)
     0.5
     """
-    logs = _logs(mechanism)
+    try:
+        logs = _logs(mechanism)
+    except TooLarge:
+        return _closed_epsilon(mechanism, metric=True)
+    # Along a line both distances and log-ratios add up, so that neighbours have the largest ratio.
+    if isinstance(mechanism.alphabet, Line):
+        return _largest(logs[1:], logs[:-1])
     d = mechanism.alphabet.distances()
     worst = 0.0
     # One secret against all earlier ones at a time, so that memory is that of the matrix.
     for x in range(1, len(logs)):
-        with np.errstate(invalid="ignore"):
-            ratios = np.abs(logs[:x] - logs[x])
-        # A report that is impossible under both secrets gives inf - inf = NaN, which fmax skips.
-        ratios = np.fmax.reduce(ratios, axis=1)
-        worst = max(worst, float((ratios / d[:x, x]).max()))
+        worst = max(worst, _largest(logs[:x], logs[x], d[:x, x]))
     return worst
+
+
+def _largest(logs: Floats, others: Floats, distances: Floats | float = 1.0) -> float:
+    """Largest difference of logarithms of pairs of rows, over the distance of each pair."""
+    with np.errstate(invalid="ignore"):
+        ratios = np.abs(logs - others)
+    # A report that is impossible under both secrets gives inf - inf = NaN, which fmax skips.
+    return float((np.fmax.reduce(ratios, axis=1) / distances).max(initial=0.0))
+
+
+def _closed_epsilon(mechanism: HasMatrix, *, metric: bool) -> float:
+    """The level in closed form; the error of the matrix if none is known."""
+    known = registered(mechanism).epsilon
+    closed = known(mechanism, metric) if known else None
+    # The matrix raises its own error.
+    return float(_logs(mechanism).max() if closed is None else closed)
 
 
 def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> Ints:
@@ -279,6 +313,10 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
         If `prior` is not a distribution.
     AlphabetMismatch
         If it is not made for k secrets.
+    TooLarge
+        If the matrix is too large, and no closed form is known for this prior. For k-RR and
+        Hadamard response it is known for every prior, for unary encodings and subset selection for
+        the uniform one.
 
     References
     ----------
@@ -291,7 +329,15 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     >>> round(ik.privacy.mutual_information(mechanism, prior=[0.5, 0.5]), 4)
     0.1109
     """
-    matrix = observable_matrix(mechanism)
+    try:
+        matrix = observable_matrix(mechanism)
+    except TooLarge:
+        weights = distribution_over("prior", prior, mechanism.alphabet)
+        known = registered(mechanism).information
+        closed = known(mechanism, weights) if known else None
+        if closed is None:
+            raise
+        return float(closed)
     weights = distribution_over("prior", prior, mechanism.alphabet)
     # rel_entr is M log(M / reports), 0 if M is 0; reports of probability 0 are left out.
     reports = weights @ matrix
@@ -373,11 +419,10 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     0.3177
     """
     row = _row(mechanism, secret)
-    matrix = observable_matrix(mechanism)
     weights = distribution_over("prior", prior, mechanism.alphabet)
     # Only reports that the secret can make: others may have probability 0 under the prior.
     made = row > 0
-    seen = (weights @ matrix)[made]
+    seen = _reports(mechanism, weights)[made]
     joint = weights[int(secret)] * row[made]
     return float(row[made] @ np.divide(joint, seen, out=np.zeros_like(seen), where=joint > 0))
 
@@ -423,8 +468,21 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
 
 
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
-    matrix = observable_matrix(mechanism)
+    try:
+        matrix = observable_matrix(mechanism)
+    except TooLarge:
+        k = len(mechanism.alphabet)
+        own = arguments.codes("secret", [secret], k)[0]
+        return _reports(mechanism, (np.arange(k) == own).astype(np.float64))
     return matrix[arguments.codes("secret", [secret], len(matrix))[0]]
+
+
+def _reports(mechanism: HasMatrix, weights: Floats) -> Floats:
+    """Distribution of the reports, without the matrix if it is too large."""
+    try:
+        return weights @ observable_matrix(mechanism)
+    except TooLarge:
+        return mechanism.forward(weights)  # type: ignore[attr-defined]
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
@@ -436,8 +494,9 @@ def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Fl
 
 
 def _logs(mechanism: HasMatrix) -> Floats:
-    matrix = observable_matrix(mechanism)
-    # Reports that no secret makes bound nothing.
-    possible = matrix.any(axis=0)
+    known = registered(mechanism).log_matrix
     with np.errstate(divide="ignore"):
-        return np.log(matrix[:, possible])
+        logs = known(mechanism) if known else np.log(observable_matrix(mechanism))
+    # Reports that no secret makes bound nothing.
+    possible = logs.max(axis=0) > -np.inf
+    return np.asarray(logs[:, possible])

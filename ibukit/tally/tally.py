@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, StackedChannel
 from ibukit.domain.alphabet import Alphabet, Line
@@ -519,7 +519,11 @@ class Tally(arguments.ReadOnlyArrays):
 
         It is for small cases and for tests.
         """
-        return np.array([self.forward(row) for row in np.eye(self.k)])
+        limits.require_channel("the matrix of the reports seen", self.k, len(self.counts))
+        rows = np.empty((self.k, len(self.counts)))
+        for code in range(self.k):
+            rows[code] = self.forward(np.arange(self.k) == code)
+        return rows
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):

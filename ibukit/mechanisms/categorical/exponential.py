@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import plane
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.grid import Grid
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
+from ibukit.privacy import closed_forms
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,30 @@ class Exponential(GridMechanism):
         grid = self.alphabet
         assert isinstance(grid, Grid)  # called for grids only
         return plane.row_normalised(grid, self.epsilon / 2, reports)
+
+
+def _log_matrix(mechanism: Exponential) -> Floats:
+    # Far reports have probabilities below the smallest double; their logarithms are exact.
+    logs = -mechanism.epsilon / 2 * mechanism.alphabet.distances()
+    return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def _epsilon(mechanism: Exponential, metric: bool) -> float | None:
+    if not isinstance(mechanism.alphabet, Line):
+        return None
+    k, half = mechanism.k, mechanism.epsilon / 2
+    # The log-ratio of x and x' at the report x is eps / 2 |x - x'| + log N_x' - log N_x, and
+    # log N_x changes by less than eps / 2 a step. So the two ends, which have the same N_x, are
+    # the pair with the largest ratio.
+    if not metric:
+        return half * (k - 1)
+    # N_x is the sum of two geometric series, one to each side of x. Of the pairs neighbours
+    # suffice, because both distances and log-ratios add up along a line.
+    one_side = -np.expm1(-half * np.arange(1, k + 1))
+    sums = one_side + one_side[::-1] + np.expm1(-half)
+    return half + float(np.abs(np.diff(np.log(sums))).max(initial=0.0))
+
+
+closed_forms.register(
+    Exponential, closed_forms.ClosedForms(epsilon=_epsilon, log_matrix=_log_matrix)
+)

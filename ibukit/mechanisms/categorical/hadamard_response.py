@@ -17,7 +17,8 @@ from ibukit._ground.typing import override
 from ibukit.channels import HadamardChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.mechanisms.epsilon_range import check_epsilon
+from ibukit.mechanisms.epsilon_range import check_epsilon, level_of_equal_pairs
+from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
@@ -204,6 +205,18 @@ class HadamardResponse(FiniteMechanism):
         ]
         scale = (1 + self._false_odds) / -math.expm1(-self.epsilon)
         return scale * (2 * signs.adjoint(frequencies) - in_block)
+
+
+def _information(mechanism: HadamardResponse, prior: Floats) -> float:
+    channel = mechanism.channel(np.arange(mechanism.m))
+    share = replace(channel, low=0.0, high=1.0).forward(prior)
+    return closed_forms.two_valued_information(channel.high, channel.low, share)
+
+
+# Each of two sets has reports that the other lacks.
+closed_forms.register(
+    HadamardResponse, closed_forms.ClosedForms(level_of_equal_pairs, _information)
+)
 
 
 def best_blocks(k: int, epsilon: float) -> int:

@@ -19,12 +19,13 @@ from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.domain.labels import aligned_counts
-from ibukit.errors import AlphabetMismatch, LikelihoodUnknown
+from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.categorical.bit_sums import BitSums
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
-from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
+from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY, level_of_equal_pairs
+from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally, make_tally_part
 
 # Number of secrets up to which the 2^k reports are listed: with 16, the matrix takes 8 MB.
@@ -167,13 +168,18 @@ class IndependentBits(BitReports):
     @override
     def _all_reports(self) -> Bits:
         if self.k > MAX_LISTED:
-            raise ValueError(
+            raise TooLarge(
                 f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use "
                 "tally(rows), or tally_sums(sums, n) where only the sums of the bits are known"
             )
         # Row i spells i as a binary number, bit 0 first.
         codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1
         return np.packbits(codes.astype(np.uint8), axis=1)
+
+    @override
+    def _refuse_large_matrix(self) -> None:
+        # The list of all reports refuses first, and says what to use instead.
+        _ = self._all_reports
 
     @override
     def make_matrix(self) -> Floats:
@@ -245,3 +251,15 @@ def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
 def is_bits(mechanism: Mechanism) -> TypeGuard[IndependentBits | SubsetSelection]:
     """True if a mechanism is a unary encoding (see `is_unary`) or subset selection."""
     return is_unary(mechanism) or type(mechanism) is SubsetSelection
+
+
+def _information(mechanism: IndependentBits, prior: Floats) -> float | None:
+    if not closed_forms.is_uniform(prior):
+        return None
+    return closed_forms.unary_information(
+        mechanism.k, mechanism.p_one, mechanism.p_zero, mechanism.p_hidden
+    )
+
+
+# Two secrets differ in two bits, and the ratio is the same for every pair.
+UNARY_FORMS = closed_forms.ClosedForms(level_of_equal_pairs, _information)

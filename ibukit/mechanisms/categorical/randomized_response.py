@@ -19,8 +19,9 @@ from ibukit.channels import ResponseChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import check_epsilon
+from ibukit.mechanisms.epsilon_range import check_epsilon, level_of_equal_pairs
 from ibukit.mechanisms.exact_samplers import exact_sampler
+from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
@@ -128,6 +129,17 @@ class RandomizedResponse(FiniteMechanism):
         # (q - lie sum q) / (truth - lie), with the difference computed without cancellation, so
         # that it stays above 0 for the smallest epsilon.
         return (q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon))
+
+
+closed_forms.register(
+    RandomizedResponse,
+    closed_forms.ClosedForms(
+        level_of_equal_pairs,
+        lambda mechanism, prior: closed_forms.two_valued_information(
+            mechanism.truth, mechanism.lie, prior
+        ),
+    ),
+)
 
 
 @exact_sampler(RandomizedResponse)

@@ -12,8 +12,9 @@ import numpy as np
 from ibukit import exact
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.mechanisms.categorical.independent_bits import IndependentBits
+from ibukit.mechanisms.categorical.independent_bits import UNARY_FORMS, IndependentBits
 from ibukit.mechanisms.exact_samplers import exact_sampler
+from ibukit.privacy import closed_forms
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ class Rappor(IndependentBits):
     def contrast(self) -> float:
         # (e^(eps/2) - 1) / (e^(eps/2) + 1), without cancellation.
         return float(np.tanh(self.epsilon / 4))
+
+
+closed_forms.register(Rappor, UNARY_FORMS)
 
 
 @exact_sampler(Rappor)

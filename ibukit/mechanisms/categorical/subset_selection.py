@@ -20,9 +20,11 @@ from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
+from ibukit.mechanisms.epsilon_range import level_of_equal_pairs
 from ibukit.mechanisms.exact_samplers import exact_sampler
+from ibukit.privacy import closed_forms
 
 # Entries of the largest matrix that is listed, 8 MB: that of a unary encoding of 16 secrets.
 MAX_MATRIX_ENTRIES = 2**20
@@ -221,7 +223,7 @@ class SubsetSelection(BitReports):
     @override
     def _all_reports(self) -> Bits:
         if self.k * self.m > MAX_MATRIX_ENTRIES:
-            raise ValueError(
+            raise TooLarge(
                 f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may "
                 f"have at most {MAX_MATRIX_ENTRIES} entries); use tally(rows)"
             )
@@ -230,6 +232,11 @@ class SubsetSelection(BitReports):
         rows = np.zeros((self.m, self.k), dtype=np.uint8)
         np.put_along_axis(rows, members, 1, axis=1)
         return np.packbits(rows, axis=1)
+
+    @override
+    def _refuse_large_matrix(self) -> None:
+        # The list of all reports refuses first, and says what to use instead.
+        _ = self._all_reports
 
     @override
     def make_matrix(self) -> Floats:
@@ -249,6 +256,19 @@ def _subset_selection_sampler(mechanism: SubsetSelection) -> exact.ExactSampler:
         ),
         lambda: mechanism.epsilon,
     )
+
+
+def _information(mechanism: SubsetSelection, prior: Floats) -> float | None:
+    if not closed_forms.is_uniform(prior):
+        return None
+    # All sets are equally probable, and each tells only whether it holds the secret.
+    share = mechanism.size / mechanism.k
+    return mechanism.p_one * math.log(mechanism.p_one / share) + mechanism.p_hidden * math.log(
+        mechanism.p_hidden / (1 - share)
+    )
+
+
+closed_forms.register(SubsetSelection, closed_forms.ClosedForms(level_of_equal_pairs, _information))
 
 
 def best_size(k: int, epsilon: float) -> int:

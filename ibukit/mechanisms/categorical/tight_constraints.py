@@ -19,6 +19,7 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import Infeasible
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
+from ibukit.privacy import closed_forms
 
 # An entry of mu this far below zero, relative to the largest, may be rounding, and counts as 0.
 MU_TOLERANCE = 1e-13
@@ -130,6 +131,22 @@ class TightConstraints(GridMechanism):
         grid = self.alphabet
         assert isinstance(grid, Grid)  # called for grids only
         return plane.column_scaled(grid, self.epsilon, reports, self._mu[reports])
+
+
+def _log_matrix(mechanism: TightConstraints) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(mechanism._mu) - mechanism.epsilon * mechanism.alphabet.distances()
+
+
+def _epsilon(mechanism: TightConstraints, metric: bool) -> float | None:
+    if not isinstance(mechanism.alphabet, Line):
+        return None
+    return mechanism.epsilon if metric else mechanism.epsilon * (mechanism.k - 1)
+
+
+closed_forms.register(
+    TightConstraints, closed_forms.ClosedForms(epsilon=_epsilon, log_matrix=_log_matrix)
+)
 
 
 def _check_metric(distances: Floats) -> None:

@@ -10,8 +10,9 @@ from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenProbabilities
+from ibukit.mechanisms.categorical.independent_bits import UNARY_FORMS, BitsOfGivenProbabilities
 from ibukit.mechanisms.exact_samplers import exact_sampler
+from ibukit.privacy import closed_forms
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,9 @@ class UnaryEncoding(BitsOfGivenProbabilities):
     @override
     def contrast(self) -> float:
         return self.p - self.q
+
+
+closed_forms.register(UnaryEncoding, UNARY_FORMS)
 
 
 @exact_sampler(UnaryEncoding)

@@ -128,9 +128,10 @@ def average_mechanism(
             "or mle"
         )
     # Every other kind by its matrix.
+    matrices = [mechanism.matrix() for mechanism in finite]
     matrix = np.zeros((first.k, first.m))
-    for share, mechanism in zip(w / w.sum(), finite, strict=True):
-        matrix += share * mechanism.matrix()
+    for share, entries in zip(w / w.sum(), matrices, strict=True):
+        matrix += share * entries
     return MatrixMechanism(matrix, first.alphabet)
 
 

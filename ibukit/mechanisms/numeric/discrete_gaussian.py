@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
@@ -177,6 +177,7 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
+        limits.require_channel("the channel of these reports", self.k, len(reports))
         columns = log_ratio_to_nearest(self.alphabet, reports, self.sigma)
         np.exp(columns, out=columns)
         columns *= split_factor(self._log_largest(reports))[0]

@@ -21,6 +21,7 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
 from ibukit.mechanisms.points.linear_laplace_points import LinearLaplacePoints
+from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
@@ -158,3 +159,15 @@ def _linear_laplace_sampler(mechanism: LinearLaplace) -> ExactSampler:
     return ExactSampler(
         LineLattice(mechanism.alphabet, mechanism.epsilon).codes, lambda: mechanism.epsilon
     )
+
+
+def _log_matrix(mechanism: LinearLaplace) -> Floats:
+    """The logarithms of `make_matrix`; masses of far cells may be below the smallest double."""
+    falls = -mechanism.epsilon * np.maximum(mechanism.alphabet.distances() - 0.5, 0)
+    logs = falls + math.log(mechanism._half_cell)
+    logs[:, [0, -1]] = falls[:, [0, -1]] - math.log(2)
+    np.fill_diagonal(logs, np.log(np.diag(mechanism.matrix())))
+    return np.asarray(logs)
+
+
+closed_forms.register(LinearLaplace, closed_forms.ClosedForms(log_matrix=_log_matrix))

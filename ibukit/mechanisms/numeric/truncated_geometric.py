@@ -21,6 +21,7 @@ from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
@@ -144,3 +145,16 @@ def _truncated_geometric_sampler(mechanism: TruncatedGeometric) -> exact.ExactSa
         lambda secrets, random_bits: noise.truncate(noise.draw_exactly(secrets, random_bits)),
         lambda: mechanism.epsilon,
     )
+
+
+closed_forms.register(
+    TruncatedGeometric,
+    closed_forms.ClosedForms(
+        epsilon=lambda mechanism, metric: (
+            mechanism.epsilon if metric else mechanism.epsilon * (mechanism.k - 1)
+        ),
+        log_matrix=lambda mechanism: (
+            np.log(mechanism._factors) - mechanism.epsilon * mechanism.alphabet.distances()
+        ),
+    ),
+)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
@@ -77,6 +77,7 @@ class PointReports(Mechanism):
 
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
+        limits.require_channel("the channel of these reports", self.k, len(reports))
         columns = self.logs(reports[:, :-1])
         return DenseChannel(np.exp(columns, out=columns))
 

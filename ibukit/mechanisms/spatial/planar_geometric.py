@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import exact
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
@@ -177,6 +177,7 @@ class PlanarGeometric(Mechanism):
         # e^(-eps (d - beyond)) times a scale, with d the distance and `beyond` that of the nearest
         # cell: the largest entry of a column is about 1 before it is scaled. In place, because the
         # array is as large as the matrix.
+        limits.require_channel("the channel of these reports", self.k, len(reports))
         scale, _ = split_factor(self._log_factor(reports))
         height, width = self.alphabet.cell_shape
         north = (self.alphabet.values[:, :1] - reports[:, 0]) * height
