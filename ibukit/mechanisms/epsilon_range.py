@@ -26,7 +26,11 @@ BISECTION_TOLERANCE = 1e-9
 
 
 def check_epsilon(
-    epsilon: Any, rare_probability: Callable[[float], float], smallest: float = MIN_EPSILON
+    epsilon: Any,
+    rare_probability: Callable[[float], float],
+    smallest: float = MIN_EPSILON,
+    *,
+    truthful: bool = False,
 ) -> float:
     """Return an epsilon at which reports can be drawn in doubles.
 
@@ -38,6 +42,8 @@ def check_epsilon(
         report other than the secret. It must fall as epsilon grows.
     smallest : float
         The least epsilon that is accepted.
+    truthful : bool
+        Whether inf is accepted, because the mechanism then releases the truth.
 
     Raises
     ------
@@ -45,7 +51,9 @@ def check_epsilon(
         If `epsilon` is not a finite number above 0, is below `smallest`, or the rare event has a
         probability of at most 2^-53.
     """
-    number = arguments.positive("epsilon", epsilon)
+    if truthful and is_infinite(epsilon):
+        return math.inf
+    number = finite_epsilon(epsilon)
     if number < smallest:
         raise ValueError(
             f"epsilon must be at least {smallest:g}, got {epsilon!r}: with less, doubles do not "
@@ -61,12 +69,29 @@ def check_epsilon(
     return number
 
 
+def finite_epsilon(epsilon: Any) -> float:
+    """Return an epsilon of a mechanism that has no limit at inf; the error says what to take."""
+    if is_infinite(epsilon):
+        raise ValueError(
+            f"epsilon must be a finite number above 0, got {epsilon!r}: this mechanism has no "
+            "limit without noise; RandomizedResponse(alphabet, math.inf) releases the truth itself"
+        )
+    return arguments.positive("epsilon", epsilon)
+
+
+def is_infinite(epsilon: Any) -> bool:
+    """Return whether a level is infinite: no privacy."""
+    return isinstance(epsilon, (float, np.floating)) and bool(epsilon == math.inf)
+
+
 def check_metric_epsilon(epsilon: Any, alphabet: Alphabet, rate: float) -> float:
     """Return the epsilon of a mechanism with a probability near e^(-rate eps d) at distance d."""
+    if is_infinite(epsilon):
+        return math.inf
     nearest, farthest = distance_range(alphabet)
     if not farthest:
         # A single secret is reported whatever epsilon is.
-        return arguments.positive("epsilon", epsilon)
+        return finite_epsilon(epsilon)
     # The rarest event that must be drawn is that the report is not the secret, but its neighbour.
     return check_epsilon(
         epsilon, lambda eps: math.exp(-rate * eps * nearest), MIN_EPSILON / farthest

@@ -39,7 +39,11 @@ def register(kind: type, forms: ClosedForms) -> None:
 
 def registered(mechanism: Any) -> ClosedForms:
     """Return the closed forms that were registered for exactly this class."""
-    return _FORMS.get(type(mechanism), ClosedForms())
+    forms = _FORMS.get(type(mechanism), ClosedForms())
+    # At an infinite level the truth is released, and the logarithms of the formulas are NaN.
+    if forms.log_matrix and mechanism.epsilon == np.inf:
+        return forms._replace(log_matrix=None)
+    return forms
 
 
 def two_valued_information(high: float, low: float, share: Floats) -> float:

@@ -66,7 +66,7 @@ CALLS = [
     (lambda: ik.Rappor(3, float("nan")), ValueError, ["epsilon", "nan"]),
     (lambda: ik.TruncatedGeometric(3, 0), ValueError, ["epsilon", "0"]),
     (lambda: ik.Exponential(3, "one"), ValueError, ["epsilon", "'one'"]),
-    (lambda: ik.LinearLaplace(3, float("inf")), ValueError, ["epsilon", "inf"]),
+    (lambda: ik.LinearGeometric(3, float("inf")), ValueError, ["epsilon", "inf"]),
     # matrices
     (
         lambda: ik.MatrixMechanism([[0.5, 0.5], [0.5, 0.499]]),

@@ -15,9 +15,11 @@ from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.grid import Grid
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
+from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.privacy import closed_forms
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class Exponential(GridMechanism):
     r"""The exponential mechanism: near reports are more probable than far ones.
@@ -37,12 +39,12 @@ class Exponential(GridMechanism):
     alphabet : Alphabet or int
         The k secrets, which are also the reports; its distances are d.
     epsilon : float
-        Nats per unit of distance.
+        Nats per unit of distance. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that :math:`\varepsilon` times the
+        If `epsilon` is not a number above 0, or so small that :math:`\varepsilon` times the
         largest distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d / 2}` is at most
         :math:`2^{-53}` for the least distance d of two secrets.
 

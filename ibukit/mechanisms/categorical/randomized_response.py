@@ -21,10 +21,12 @@ from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon, level_of_equal_pairs
 from ibukit.mechanisms.exact_samplers import exact_sampler
+from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class RandomizedResponse(FiniteMechanism):
     r"""k-RR: the secret itself with a probability, or else any of the others.
@@ -44,13 +46,14 @@ class RandomizedResponse(FiniteMechanism):
     alphabet : Alphabet or int
         The k secrets, which are also the reports; an int k means Line(0, k - 1).
     epsilon : float
-        Nats, for all pairs of secrets.
+        Nats, for all pairs of secrets. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (k - 1)`, where P(truth)
-        rounds to 1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is neither inf nor a number from 5e-15 to about
+        :math:`36.7 + \log (k - 1)`, where P(truth) rounds to 1 in doubles, or there are fewer than
+        two secrets.
 
     References
     ----------
@@ -76,7 +79,9 @@ class RandomizedResponse(FiniteMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         others = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
-        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: others * math.exp(-eps)))
+        self._keep(
+            epsilon=check_epsilon(self.epsilon, lambda eps: others * math.exp(-eps), truthful=True)
+        )
 
     @property
     def truth(self) -> float:

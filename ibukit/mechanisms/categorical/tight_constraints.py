@@ -19,6 +19,7 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import Infeasible
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
+from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.privacy import closed_forms
 
 # An entry of mu this far below zero, relative to the largest, may be rounding, and counts as 0.
@@ -29,6 +30,7 @@ TRIANGLE_TOLERANCE = 1e-9
 THRESHOLD_TOLERANCE = 1e-6
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class TightConstraints(GridMechanism):
     r"""The mechanism with all constraints of metric privacy tight.
@@ -54,7 +56,7 @@ class TightConstraints(GridMechanism):
         The k secrets, which are also the reports; its distances are d, and must satisfy the
         triangle inequality.
     epsilon : float
-        Nats per unit of distance.
+        Nats per unit of distance. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
@@ -64,7 +66,7 @@ class TightConstraints(GridMechanism):
         :math:`\exp (-\varepsilon\,d(x, y))` summed over all :math:`y \ne x` is at most 1/2 for each
         x.
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that :math:`\varepsilon` times the
+        If `epsilon` is not a number above 0, or so small that :math:`\varepsilon` times the
         largest distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d}` is at most
         :math:`2^{-53}` for the least distance d of two secrets; or if the distances are no metric.
 
@@ -174,6 +176,8 @@ def _weights(alphabet: Alphabet, epsilon: float) -> Floats | None:
 
 def _solve(distances: Floats, epsilon: float) -> Floats | None:
     """The weights mu, shape (k,), by solving the equations; None also if these are singular."""
+    if epsilon == np.inf:
+        return np.ones(len(distances))
     kernel = np.exp(-epsilon * distances)
     try:
         with one_thread():

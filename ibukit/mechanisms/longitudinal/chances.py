@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibukit._ground import arguments
-from ibukit.mechanisms.epsilon_range import check_epsilon
+from ibukit.mechanisms.epsilon_range import check_epsilon, is_infinite
 
 
 class Chances(NamedTuple):
@@ -48,6 +48,11 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 def check_levels(epsilon: Any, epsilon_inf: Any) -> tuple[float, float]:
     """Return the levels of one report and of the kept answer; ValueError unless they ascend."""
     first = check_epsilon(epsilon, lambda eps: math.exp(-eps / 2))
+    if is_infinite(epsilon_inf):
+        raise ValueError(
+            "epsilon_inf must be a finite number above 0, got inf: an answer that is kept without "
+            "noise is the secret; for fresh noise in each round take a mechanism of one report"
+        )
     permanent = arguments.positive("epsilon_inf", epsilon_inf)
     if not first < permanent:
         raise ValueError(

@@ -21,12 +21,12 @@ from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.saturation import add_saturating
 
 
-def check_noise_epsilon(epsilon: Any) -> float:
+def check_noise_epsilon(epsilon: Any, *, truthful: bool = False) -> float:
     """Return an epsilon at which numpy draws noise other than 0."""
     # The noise is a difference of two geometric variables. numpy draws a geometric variable other
     # than 1 from a uniform number above 1 - e^-eps, and there is none unless e^-eps is at least
     # two units of 2^-53.
-    return check_epsilon(epsilon, lambda eps: math.exp(-eps) / 2)
+    return check_epsilon(epsilon, lambda eps: math.exp(-eps) / 2, truthful=truthful)
 
 
 @dataclass(frozen=True)

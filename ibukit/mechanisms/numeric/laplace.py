@@ -21,10 +21,12 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
 from ibukit.mechanisms.points.linear_laplace_points import LinearLaplacePoints
+from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class LinearLaplace(FiniteMechanism):
     r"""Laplace noise on a line, rounded to the nearest element.
@@ -45,13 +47,13 @@ class LinearLaplace(FiniteMechanism):
     alphabet : Line or int
         The k secrets, at least two, which are also the reports (as codes 0..k-1).
     epsilon : float
-        Nats per unit of the line.
+        Nats per unit of the line. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 72.0, above which the noise that numpy draws
-        never leaves the cell of the secret, or there are fewer than two secrets.
+        If `epsilon` is neither inf nor a number from 5e-15 to 72.0, above which the noise that
+        numpy draws never leaves the cell of the secret, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -87,7 +89,9 @@ class LinearLaplace(FiniteMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet))
         # A secret at an end is given away unless the noise leaves its cell on the inner side.
-        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
+        self._keep(
+            epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps / 2) / 2, truthful=True)
+        )
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
     @override

@@ -21,10 +21,12 @@ from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.privacy import closed_forms
 from ibukit.tally.tally import Tally
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class TruncatedGeometric(FiniteMechanism):
     r"""Geometric noise, then the nearest element of the line.
@@ -40,13 +42,13 @@ class TruncatedGeometric(FiniteMechanism):
     alphabet : Line or int
         The k secrets, at least two, which are also the reports (as codes 0..k-1).
     epsilon : float
-        Nats per unit of the line.
+        Nats per unit of the line. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.0, as for `LinearGeometric`, or there are
-        fewer than two secrets.
+        If `epsilon` is neither inf nor a number from 5e-15 to 36.0, as for `LinearGeometric`, or
+        there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -75,7 +77,10 @@ class TruncatedGeometric(FiniteMechanism):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), epsilon=check_noise_epsilon(self.epsilon))
+        self._keep(
+            alphabet=as_line(self.alphabet),
+            epsilon=check_noise_epsilon(self.epsilon, truthful=True),
+        )
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
     @property

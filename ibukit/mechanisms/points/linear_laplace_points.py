@@ -10,13 +10,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels.points import LaplaceChannel
 from ibukit.domain.alphabet import Line, require_bounded
 from ibukit.domain.report_kind import ReportKind
 from ibukit.exact import ExactSampler
+from ibukit.mechanisms.epsilon_range import finite_epsilon
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
@@ -75,9 +75,7 @@ class LinearLaplacePoints(PointReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(
-            alphabet=as_line(self.alphabet), epsilon=arguments.positive("epsilon", self.epsilon)
-        )
+        self._keep(alphabet=as_line(self.alphabet), epsilon=finite_epsilon(self.epsilon))
         require_bounded(self.alphabet)
 
     @property

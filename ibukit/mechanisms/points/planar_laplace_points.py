@@ -10,11 +10,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.grid import Grid
 from ibukit.exact import ExactSampler
+from ibukit.mechanisms.epsilon_range import finite_epsilon
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.points.coordinates import bounded_grid, centres, distances, nearest_distance
 from ibukit.mechanisms.points.lattice import PlaneLattice
@@ -73,7 +73,7 @@ class PlanarLaplacePoints(PointReports):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         bounded_grid(self.alphabet)
-        self._keep(epsilon=arguments.positive("epsilon", self.epsilon))
+        self._keep(epsilon=finite_epsilon(self.epsilon))
 
     @property
     @override

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,7 @@ from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import check_epsilon
+from ibukit.mechanisms.epsilon_range import check_epsilon, finite_epsilon, is_infinite
 from ibukit.tally.tally import Tally
 
 # Cells that a multinomial visits in the time in which one report is drawn by itself: reports of
@@ -133,6 +134,8 @@ def check_grid_epsilon(
         )
     if bounded:
         require_bounded(alphabet)
+    if bounded and is_infinite(epsilon):
+        return math.inf
     # `reach` refuses an epsilon so small that the noise spreads over too many cells.
-    offset_masses.reach(alphabet, arguments.positive("epsilon", epsilon))
+    offset_masses.reach(alphabet, finite_epsilon(epsilon))
     return check_epsilon(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)

@@ -23,9 +23,11 @@ from ibukit.mechanisms.spatial._grid_mechanism import (
     check_grid_epsilon,
     nearest_cell,
 )
+from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.tally.tally import Tally
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class PlanarLaplace(RemappedNoise):
     r"""Laplace noise in the plane, rounded to the nearest cell.
@@ -46,12 +48,12 @@ class PlanarLaplace(RemappedNoise):
     alphabet : Grid
         The k secrets, which are also the reports (as codes 0..k-1).
     epsilon : float
-        Nats per unit of the grid, e.g. per km.
+        Nats per unit of the grid, e.g. per km. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
+        If `epsilon` is not a number above 0, or so small that the noise spreads over
         millions of cells, or so large that it leaves its own cell with a probability of at most
         :math:`2^{-53}`.
     TypeError

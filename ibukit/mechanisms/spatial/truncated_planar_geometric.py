@@ -20,8 +20,10 @@ from ibukit.mechanisms.spatial._grid_mechanism import (
     nearest_cell,
 )
 from ibukit.mechanisms.spatial.planar_geometric import PlanarGeometric
+from ibukit.mechanisms.truth import truthful_at_infinity
 
 
+@truthful_at_infinity
 @dataclass(frozen=True)
 class TruncatedPlanarGeometric(RemappedNoise):
     r"""Planar geometric noise, then the nearest cell of the grid.
@@ -36,12 +38,12 @@ class TruncatedPlanarGeometric(RemappedNoise):
     alphabet : Grid
         The k secrets, which are also the reports (as codes 0..k-1).
     epsilon : float
-        Nats per unit of the grid, e.g. per km.
+        Nats per unit of the grid, e.g. per km. inf releases the truth: the matrix is the identity.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
+        If `epsilon` is not a number above 0, or so small that the noise spreads over
         millions of cells, or so large that it leaves its own cell with a probability of at most
         :math:`2^{-53}`.
     TypeError
