@@ -255,9 +255,9 @@ class Line(Alphabet):
 
     def __post_init__(self) -> None:
         """Check the ends and list the integers between them."""
-        # Beyond 2^53 neighbouring integers are equal as doubles.
-        first = arguments.whole("first", self.first, -(2**53))
-        last = arguments.whole("last", self.last, -(2**53))
+        # Beyond 2^53 neighbouring integers are equal as doubles; labels are integers of 64 bits.
+        first = arguments.whole("first", self.first, -(2**53), 2**63 - 1)
+        last = arguments.whole("last", self.last, -(2**53), 2**63 - 1)
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
         # The values are stored, so that a line can be used as any other alphabet.

@@ -1,10 +1,11 @@
-"""Integer noise that stays within 64 bits."""
+"""Integer noise that stays within 64 bits, and exact differences of integers of 64 bits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ibukit._ground.arguments import Ints
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.errors import AlphabetMismatch
 
 LIMITS = np.iinfo(np.int64)
 
@@ -25,3 +26,34 @@ def add_saturating(values: Ints, noise: Ints) -> Ints:
     total = values + noise
     wrapped = ((values ^ total) & (noise ^ total)) < 0
     return np.where(wrapped, np.where(noise > 0, LIMITS.max, LIMITS.min), total)
+
+
+def refuse_saturated(reports: Ints) -> None:
+    """Raise AlphabetMismatch for reports at an end of 64 bits.
+
+    Such a report may be a sum that was cut there, of which only the tail of the noise is known.
+    """
+    cut = (reports == LIMITS.max) | (reports == LIMITS.min)
+    if cut.any():
+        raise AlphabetMismatch(
+            f"reports contains {reports[cut][0]}, an end of 64 bits, at which noise is cut: it "
+            "stands for all values beyond, and its likelihood is not known; count from a nearer "
+            "origin, or leave such reports out as lost ones"
+        )
+
+
+def differences(values: Ints, others: Ints) -> Floats:
+    """Return values - others, exact integers that are rounded once, to doubles.
+
+    Examples
+    --------
+    >>> far = np.array([2**60 + 1, -(2**63)])
+    >>> differences(far, np.array([2**60, 2**63 - 1])).tolist() == [1.0, -(2.0**64)]
+    True
+    """
+    values, others = np.broadcast_arrays(values, others)
+    # Unsigned differences are exact modulo 2^64, and the larger less the smaller is below 2^64.
+    first, second = values.astype(np.uint64), others.astype(np.uint64)
+    return np.where(
+        values >= others, (first - second).astype(np.float64), -(second - first).astype(np.float64)
+    )

@@ -24,7 +24,7 @@ from ibukit.mechanisms.numeric.gaussian_noise import (
     log_ratio_to_nearest,
 )
 from ibukit.mechanisms.numeric.line_alphabet import as_line
-from ibukit.mechanisms.saturation import add_saturating
+from ibukit.mechanisms.saturation import add_saturating, refuse_saturated
 
 # Below the first sigma, noise other than 0 has a probability below 2^-53, and is never drawn. Up to
 # the second, sums over all integers that matter take seconds.
@@ -173,7 +173,9 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        return arguments.integers("reports", reports)
+        whole = arguments.integers("reports", reports)
+        refuse_saturated(whole)
+        return whole
 
     @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.saturation import differences
 
 # Number of deviations beyond which e^(-x^2 / 2) is 0 in doubles: e^-800.
 MAX_TERM = 40.0
@@ -92,18 +93,26 @@ def check_sigma(sigma: Any) -> float:
 
 def distance_beyond(line: Line, reports: NDArray[Any]) -> Floats:
     """Distance of each report from the nearest value of the line."""
-    return np.asarray(
-        np.abs(reports - np.clip(np.rint(reports), line.first, line.last)), dtype=np.float64
-    )
+    return np.abs(_from_nearest(line, reports)[1])
 
 
 def log_ratio_to_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Floats:
     """Log-density at each report given each secret, less that of the nearest secret, (k, s)."""
-    # The difference of the squares (z - nearest)^2 - (z - x)^2 is written as a product: far out the
-    # squares themselves would lose digits.
-    nearest = np.clip(np.rint(reports), line.first, line.last)
-    x = line.values[:, None]
-    logs = (nearest - reports) - (reports - x.astype(np.float64))
-    logs *= nearest - x
+    # With the nearest value n of the line, (z - n)^2 - (z - x)^2 = (x - n) (2 (z - n) - (x - n)):
+    # far out the squares themselves would lose digits. Both differences are taken in integers,
+    # because doubles do not tell neighbouring integers apart beyond 2^53.
+    nearest, beyond = _from_nearest(line, reports)
+    away = (line.values[:, None] - nearest).astype(np.float64)
+    logs = 2 * beyond - away
+    logs *= away
     logs /= 2 * sigma**2
     return logs
+
+
+def _from_nearest(line: Line, reports: NDArray[Any]) -> tuple[Ints, Floats]:
+    """The nearest value n of the line, and z - n, for each report z."""
+    if reports.dtype.kind in "iu":
+        nearest = np.clip(reports, line.first, line.last)
+        return nearest, differences(reports, nearest)
+    nearest = np.clip(np.rint(reports), line.first, line.last)
+    return nearest.astype(np.int64), np.asarray(reports - nearest, dtype=np.float64)

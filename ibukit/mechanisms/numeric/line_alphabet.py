@@ -5,6 +5,9 @@ from __future__ import annotations
 from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet, Line
 
+# Largest whole number up to which all of them are doubles.
+MAX_EXACT = 2**53
+
 
 def as_line(alphabet: Alphabet | int) -> Line:
     """Return the line itself, or Line(0, k - 1) for an int k; TypeError for other alphabets."""
@@ -15,3 +18,16 @@ def as_line(alphabet: Alphabet | int) -> Line:
             f"alphabet must be a Line, because the noise adds to integers; got {alphabet!r}"
         )
     return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
+
+
+def as_real_line(alphabet: Alphabet | int) -> Line:
+    """Return the line, if real numbers on it are doubles; ValueError beyond 2^53."""
+    line = as_line(alphabet)
+    # An unbounded line lacks an end.
+    if line.bounded and line.last > MAX_EXACT:
+        raise ValueError(
+            f"alphabet must end at 2^53 at most for reports that are real numbers, got {line!r}: "
+            "beyond, doubles do not tell neighbouring integers apart; count from a nearer origin, "
+            "such as Line(0, k - 1), or take noise in integers, such as LinearGeometric"
+        )
+    return line

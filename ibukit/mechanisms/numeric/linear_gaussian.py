@@ -19,7 +19,7 @@ from ibukit.mechanisms.numeric.gaussian_noise import (
     distance_beyond,
     log_ratio_to_nearest,
 )
-from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.numeric.line_alphabet import as_real_line
 from ibukit.mechanisms.points.gaussian_points import (
     GaussianPoints,
     ascending_edges,
@@ -79,7 +79,7 @@ class LinearGaussian(GaussianPoints):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), sigma=check_sigma(self.sigma))
+        self._keep(alphabet=as_real_line(self.alphabet), sigma=check_sigma(self.sigma))
         require_bounded(self.alphabet)
 
     @property

@@ -23,6 +23,7 @@ from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.truncated_geometric import TruncatedGeometric
+from ibukit.mechanisms.saturation import differences
 from ibukit.tally.tally import Tally, make_tally_part
 
 
@@ -132,7 +133,11 @@ class LinearGeometric(Mechanism):
     def _log_factor(self, reports: Ints) -> Floats:
         """Logarithm of (1 - a) / (1 + a), times a for each unit beyond an end."""
         beyond = np.maximum(
-            np.maximum(reports - self.alphabet.last, self.alphabet.first - reports), 0
+            np.maximum(
+                differences(reports, np.array(self.alphabet.last)),
+                differences(np.array(self.alphabet.first), reports),
+            ),
+            0,
         )
         return np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond
 

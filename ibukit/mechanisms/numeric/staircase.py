@@ -16,7 +16,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import MIN_EPSILON, MIN_PROBABILITY, check_epsilon
-from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.numeric.line_alphabet import as_real_line
 from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, RealReports
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
@@ -98,7 +98,7 @@ class Staircase(RealReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields; choose gamma if none is given."""
-        self._keep(alphabet=as_line(self.alphabet))
+        self._keep(alphabet=as_real_line(self.alphabet))
         width = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
         self._keep(epsilon=check_epsilon(self.epsilon, _rare_probability, MIN_EPSILON * width))
         gamma: Any = self.gamma

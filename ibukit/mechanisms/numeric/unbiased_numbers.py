@@ -13,7 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import check_epsilon
-from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.numeric.line_alphabet import as_real_line
 from ibukit.mechanisms.numeric.windows import RealReports
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
@@ -37,7 +37,7 @@ class UnbiasedNumbers(RealReports):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(
-            alphabet=as_line(self.alphabet),
+            alphabet=as_real_line(self.alphabet),
             epsilon=check_epsilon(self.epsilon, self._rare_probability),
         )
         arguments.whole("number of secrets", len(self.alphabet), 2)

@@ -18,7 +18,7 @@ from ibukit.domain.report_kind import ReportKind
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.epsilon_range import finite_epsilon
 from ibukit.mechanisms.exact_samplers import exact_sampler
-from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.numeric.line_alphabet import as_real_line
 from ibukit.mechanisms.points.lattice import LineLattice
 from ibukit.mechanisms.points.merging import Merged
 from ibukit.mechanisms.points.point_reports import PointReports
@@ -75,7 +75,7 @@ class LinearLaplacePoints(PointReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), epsilon=finite_epsilon(self.epsilon))
+        self._keep(alphabet=as_real_line(self.alphabet), epsilon=finite_epsilon(self.epsilon))
         require_bounded(self.alphabet)
 
     @property

@@ -26,7 +26,7 @@ from ibukit.domain.report_kind import ReportKind
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.draws import drawable, signed_offset_counts
 from ibukit.mechanisms.exact_samplers import exact_sampler
-from ibukit.mechanisms.saturation import add_saturating
+from ibukit.mechanisms.saturation import add_saturating, differences, refuse_saturated
 from ibukit.mechanisms.spatial._grid_mechanism import (
     check_grid_epsilon,
 )
@@ -153,6 +153,7 @@ class PlanarGeometric(Mechanism):
             raise ValueError(
                 f"reports must be (row, column) pairs, shape (n, 2), got {cells.shape}"
             )
+        refuse_saturated(cells)
         return cells
 
     @override
@@ -180,8 +181,8 @@ class PlanarGeometric(Mechanism):
         limits.require_channel("the channel of these reports", self.k, len(reports))
         scale, _ = split_factor(self._log_factor(reports))
         height, width = self.alphabet.cell_shape
-        north = (self.alphabet.values[:, :1] - reports[:, 0]) * height
-        east = (self.alphabet.values[:, 1:] - reports[:, 1]) * width
+        north = differences(self.alphabet.values[:, :1], reports[:, 0]) * height
+        east = differences(self.alphabet.values[:, 1:], reports[:, 1]) * width
         columns = np.hypot(north, east)
         columns -= self._beyond(reports)
         columns *= -self.epsilon
@@ -199,7 +200,8 @@ class PlanarGeometric(Mechanism):
 
     def _beyond(self, reports: Ints) -> Floats:
         """Distance of each report from the nearest cell of the grid."""
-        away = (reports - self.alphabet.nearest(reports)) * np.array(self.alphabet.cell_shape)
+        away = differences(reports, self.alphabet.nearest(reports))
+        away *= self.alphabet.cell_shape
         return np.hypot(away[:, 0], away[:, 1])
 
     def _log_factor(self, reports: Ints) -> Floats:
