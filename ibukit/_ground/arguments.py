@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Sequence, Sized
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -36,6 +36,9 @@ from ibukit._ground.frozen import field_is as field_is
 from ibukit._ground.frozen import frozen as frozen
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
+# Characters of a value that a message shows.
+MAX_SHOWN = 100
+
 # Absolute tolerance for the sum of probabilities. Rounding in a sum of a few thousand doubles stays
 # below it; a table printed with six decimals exceeds it, and the caller has to normalise it.
 SUM_TOLERANCE = 1e-9
@@ -60,14 +63,23 @@ def readable(number: int) -> str:
     return f"{Decimal(number):.3g}"
 
 
+def brief(value: Any) -> str:
+    """Represent a value in a message: a long one by its beginning and its length."""
+    text = repr(value)
+    if len(text) <= MAX_SHOWN:
+        return text
+    size = f"{len(value)} items" if isinstance(value, Sized) else f"{len(text)} characters"
+    return f"{text[:MAX_SHOWN]}... ({size})"
+
+
 def positive(name: str, value: Any) -> float:
     """Return a finite number above zero as a float."""
     # float() alone would accept "2" and True.
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number, got {value!r}")
+        raise ValueError(f"{name} must be a number, got {brief(value)}")
     number = as_float(value)
     if not math.isfinite(number) or number <= 0:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+        raise ValueError(f"{name} must be a finite number above 0, got {brief(value)}")
     return number
 
 
@@ -80,10 +92,10 @@ def from_zero(name: str, value: Any) -> float:
 def fraction(name: str, value: Any, ends: str) -> float:
     """Return a number between 0 and 1; `ends` is "[)" for 0 <= value < 1, "()" for both open."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+        raise ValueError(f"{name} must be a number between 0 and 1, got {brief(value)}")
     number = as_float(value)
     if not (0 < number < 1 or (number == 0 and ends[0] == "[") or (number == 1 and ends[1] == "]")):
-        raise ValueError(f"{name} must be in {ends[0]}0, 1{ends[1]}, got {value!r}")
+        raise ValueError(f"{name} must be in {ends[0]}0, 1{ends[1]}, got {brief(value)}")
     return number
 
 
@@ -100,7 +112,7 @@ def sides(name: str, value: Any) -> float | tuple[float, float]:
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return an int of at least `least` and at most `most`; floats and bools are refused."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
+        raise ValueError(f"{name} must be a whole number, got {brief(value)}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")
     if most is not None and value > most:

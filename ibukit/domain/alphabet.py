@@ -20,6 +20,7 @@ from ibukit.domain.label_arrays import (
     has_code,
     refuse_missing,
     require_sequence,
+    shown_labels,
 )
 from ibukit.errors import AlphabetMismatch, TooLarge
 
@@ -104,6 +105,10 @@ class Alphabet(arguments.ReadOnlyArrays):
     def __len__(self) -> int:
         return len(self.values)
 
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"{type(self).__name__}({shown_labels(self.values)}{unit})"
+
     def _key(self) -> tuple[Any, ...]:
         return (
             tuple(self.values.tolist()),
@@ -167,7 +172,8 @@ class Alphabet(arguments.ReadOnlyArrays):
             # Only after a failure is the first bad label looked for.
             other = next(label for label in wanted if not has_code(self._code_of, label))
             raise AlphabetMismatch(
-                f"{name} contains {other!r}, which is not in the alphabet{self._alike(other)}"
+                f"{name} contains {arguments.brief(other)}, which is not in the alphabet"
+                f"{self._alike(other)}"
             ) from None
 
     def _alike(self, label: Any) -> str:
@@ -422,7 +428,7 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
     if isinstance(alphabet, Alphabet):
         return require_bounded(alphabet)
     # A list is a list of labels, an integer a number of secrets.
-    if isinstance(alphabet, (Set, Mapping)):
+    if isinstance(alphabet, (Set, Mapping, str, bytes)):
         require_sequence(alphabet, "alphabet")
     if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
         return consecutive(alphabet) or Alphabet(alphabet)

@@ -11,6 +11,26 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 
+# Labels up to which an alphabet is shown with all of them.
+MAX_LISTED = 8
+# Labels of a longer one that are shown.
+FIRST_SHOWN = 3
+
+
+def shown_labels(labels: NDArray[Any]) -> str:
+    """Labels for messages and representations: of many, their number and the first ones.
+
+    Examples
+    --------
+    >>> shown_labels(np.array(["a", "b"])), shown_labels(np.arange(490))
+    ("['a', 'b']", '<490 labels: 0, 1, 2, ...>')
+    """
+    few = len(labels) <= MAX_LISTED
+    first = ", ".join(
+        arguments.brief(label) for label in (labels if few else labels[:FIRST_SHOWN]).tolist()
+    )
+    return f"[{first}]" if few else f"<{len(labels)} labels: {first}, ...>"
+
 
 def categories_of(labels: Any) -> tuple[Any, Ints | None]:
     """Return the categories of categorical labels and the index of each, -1 if it is missing."""
@@ -47,7 +67,7 @@ def array_of_labels(values: Any) -> NDArray[Any]:
     """
     if isinstance(values, (list, tuple)):
         kinds = {type(value) for value in values}
-        mixed = str in kinds and len(kinds) > 1
+        mixed = len(kinds) > 1 and not kinds.isdisjoint({str, tuple})
         integers = bool not in kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds)
         large = integers and any(not -(2**63) <= int(value) < 2**63 for value in values)
         if mixed or large or (kinds and kinds <= {tuple}):
@@ -62,11 +82,19 @@ def array_of_labels(values: Any) -> NDArray[Any]:
 
 def require_sequence(values: Any, name: str = "values") -> None:
     """Reject scalars, sets, mappings and iterators as label sequences."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+    if isinstance(values, (str, bytes)):
+        raise ValueError(
+            f"{name} must be a sequence of labels, got the text {arguments.brief(values)}: pass "
+            f"list({arguments.brief(values)}) if each character is a label, "
+            f"[{arguments.brief(values)}] if the text is one"
+        )
+    if not hasattr(values, "__iter__"):
         hint = (
             ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
         )
-        raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
+        raise ValueError(
+            f"values must be a sequence of labels{hint}, got {arguments.brief(values)}"
+        )
     if isinstance(values, (Set, Mapping, Iterator)):
         # A set has no order, so its labels would get codes by chance.
         order = "sorted" if isinstance(values, Set) else "list"

@@ -186,11 +186,26 @@ def _with_weights(of: Any) -> Any:
     """Return labels that stand for the sum of their probabilities as a mapping with weights 1."""
     if isinstance(of, str):
         return {of: 1.0}
-    if not isinstance(of, (list, tuple)) or not of or not all(isinstance(x, str) for x in of):
+    labels = _texts(of)
+    if not labels or not all(isinstance(label, str) for label in labels):
         return of
-    if len(set(of)) < len(of):
-        raise ValueError(f"of must be weights, or labels that are all different, got {list(of)!r}")
-    return dict.fromkeys(of, 1.0)
+    if len(set(labels)) < len(labels):
+        raise ValueError(
+            f"of must be weights, or labels that are all different, got {arguments.brief(labels)}"
+        )
+    return dict.fromkeys(labels, 1.0)
+
+
+def _texts(of: Any) -> list[Any]:
+    """Return a sequence that may have texts in it as a list, and an empty one for all others."""
+    if isinstance(of, (list, tuple)):
+        return list(of)
+    # Arrays, Series and Index know their type, and those of numbers have no text to look for.
+    kind = getattr(getattr(of, "dtype", None), "kind", "O")
+    if isinstance(of, Mapping) or kind not in "OUT" or getattr(of, "ndim", 1) != 1:
+        return []
+    listed = getattr(of, "tolist", None) or getattr(of, "to_list", None)
+    return list(listed()) if callable(listed) else []
 
 
 def _labels(of: Any) -> Any:

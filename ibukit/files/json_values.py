@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import frozen
+from ibukit.domain.label_arrays import shown_labels
 
 Arrays = dict[str, NDArray[Any]]
 Kind = TypeVar("Kind")
@@ -98,7 +99,7 @@ def _labels(values: NDArray[Any]) -> dict[str, Any]:
     if not all(isinstance(label, LABELS) for label in labels):
         raise TypeError(
             "alphabet must be an Alphabet of strings or numbers, a Line or a Grid to be written to "
-            f"a file, got the labels {values!r}"
+            f"a file, got the labels {shown_labels(values)}"
         )
     return {"labels": labels}
 

@@ -285,9 +285,8 @@ class TableReports:
 
     def _unknown(self, values: NDArray[Any], mechanism: Any) -> Exception:
         rows = values.tolist()
-        shown = list(
-            dict.fromkeys(repr(tuple(row) if isinstance(row, list) else row) for row in rows)
-        )
+        labels = (tuple(row) if isinstance(row, list) else row for row in rows)
+        shown = list(dict.fromkeys(map(arguments.brief, labels)))
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
         columns = ", ".join(map(repr, self.columns.report))
         return AlphabetMismatch(

@@ -66,7 +66,7 @@ class MechanismChoice:
     def shown(self, values: Values) -> str:
         """Return the columns and their values for a message."""
         names = ", ".join(map(repr, self.columns))
-        return f"column {names} contains {', '.join(map(repr, values))}"
+        return f"column {names} contains {', '.join(map(arguments.brief, values))}"
 
     def _look_up(self, values: Values, given: Values) -> Any:
         place: Values = ()

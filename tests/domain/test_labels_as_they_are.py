@@ -180,7 +180,7 @@ def test_two_unicode_forms_of_a_label_are_told_apart():
     [
         ({"a", "b"}, "sequence of labels, in order, got set; pass sorted"),
         ({"a": 1, "b": 2}, "sequence of labels, in order, got dict; pass list"),
-        ("abc", "whole number"),
+        ("abc", "got the text"),
         (None, "got None"),
         (["a", "a"], "must all be different"),
         (["a", float("nan")], "must all be different"),

@@ -146,7 +146,7 @@ def test_counts_are_no_tally(function):
         (None, "a sequence of labels, got None"),
         (7, r"a sequence of labels, for 0\.\.k-1 that is Line\(0, k - 1\), got 7"),
         (2.5, r"a sequence of labels, got 2\.5"),
-        ("abc", "a sequence of labels, got 'abc'"),
+        ("abc", "a sequence of labels, got the text 'abc'"),
         ([["a", 1], ["b", 2]], r"got shape \(2, 2\); join labels of several parts into one"),
         ([], r"got shape \(0,\)$"),
     ],
