@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from ibukit.domain.grid import Grid
 from ibukit.errors import MissingExtra
 from ibukit.estimate import Estimate
 from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.files.atomic import replace
+
+# Significant digits of numbers in CSV: further ones are rounding errors of the computation.
+DIGITS = 12
 
 SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -54,7 +59,15 @@ def _text(estimate: Estimate | EstimateGroups, level: float | None, suffix: str)
 
 
 def _csv(estimate: Estimate | EstimateGroups, level: float | None) -> str:
-    return str(estimate.to_frame(level).to_csv(lineterminator="\n"))
+    frame = estimate.to_frame(level)
+    # Labels keep all their digits: as objects they are not formatted.
+    index = frame.index
+    frame.index = (
+        index.set_levels([labels.astype(object) for labels in index.levels])  # type: ignore[misc]
+        if isinstance(index, pd.MultiIndex)
+        else index.astype(object)
+    )
+    return str(frame.to_csv(lineterminator="\n", float_format=f"%.{DIGITS}g"))
 
 
 def _json(estimate: Estimate, level: float | None) -> str:

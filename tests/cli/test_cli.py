@@ -22,6 +22,7 @@ import ibukit as ik
 from ibukit.cli import main
 from ibukit.cli.arguments import EXAMPLES
 from ibukit.cli.models import named_mechanisms
+from ibukit.cli.output import write
 
 LINE = [
     "truncated-geometric",
@@ -44,6 +45,11 @@ def write_reports(path, reports, column="value"):
 def read_distribution(path):
     with open(path, encoding="utf-8", newline="") as file:
         return {row["label"]: float(row["probability"]) for row in csv.DictReader(file)}
+
+
+def as_printed(numbers):
+    """The numbers that a table of the command line has: twelve significant digits."""
+    return [float(f"{number:.12g}") for number in numbers]
 
 
 def test_every_mechanism_of_an_alphabet_and_an_epsilon_has_a_name():
@@ -78,7 +84,7 @@ def test_estimates_as_the_library_does(name, tmp_path, capsys):
     assert main(["estimate", file, *options]) == 0
     expected = ik.mle(tally).distribution
     assert read_distribution(out) == dict(
-        zip(map(str, line.values), expected.tolist(), strict=True)
+        zip(map(str, line.values), as_printed(expected), strict=True)
     )
     assert "gap=" in capsys.readouterr().err
 
@@ -87,7 +93,7 @@ def test_estimates_as_the_library_does(name, tmp_path, capsys):
 def test_bits_are_texts_or_columns(name, tmp_path, capsys):
     mechanism = named_mechanisms()[name](ik.Alphabet(["a", "b", "c"]), 1.0)
     rows = mechanism.randomize(["a", "b", "b", "c"] * 20, np.random.default_rng(6))
-    expected = ik.mle(mechanism.tally(rows)).distribution.tolist()
+    expected = as_printed(ik.mle(mechanism.tally(rows)).distribution)
     (tmp_path / "texts.csv").write_text(
         "\n".join(["bits", *("".join(map(str, row)) for row in rows.tolist())]) + "\n"
     )
@@ -127,9 +133,8 @@ def test_places_are_cells_or_coordinates(name, tmp_path):
         == 0
     )
     rows = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())
-    assert [float(row["probability"]) for row in rows] == ik.mle(
-        mechanism.tally(reports)
-    ).distribution.tolist()
+    expected = as_printed(ik.mle(mechanism.tally(reports)).distribution)
+    assert [float(row["probability"]) for row in rows] == expected
 
 
 def test_coordinates_become_a_map(tmp_path):
@@ -358,6 +363,20 @@ def test_a_wrong_command_is_one_line(arguments, capsys):
         main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_numbers_have_the_digits_that_are_certain(tmp_path, capsys):
+    (tmp_path / "m.csv").write_text(",S,B,U\nS,0.9,0.02,0.08\nB,0.05,0.75,0.2\n")
+    (tmp_path / "c.csv").write_text("report,n\nS,220\nB,604\nU,176\n")
+    options = ["--mechanism", str(tmp_path / "m.csv"), "--count-column", "n"]
+    assert main(["estimate", str(tmp_path / "c.csv"), *options]) == 0
+    assert "\nS,0.2\nB,0.8\n" in capsys.readouterr().out
+    # Labels are no computed numbers, and keep all their digits.
+    labels = [0.12345678901234567, 3.5]
+    estimate = ik.mle(ik.MatrixMechanism(np.eye(2), labels).tally_counts([1, 2]))
+    write(estimate, None, str(tmp_path / "out.csv"))
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[1:] == [f"{labels[0]!r},0.333333333333", "3.5,0.666666666667"]
 
 
 def run(*arguments, **options):

@@ -165,9 +165,7 @@ def test_an_alphabet_may_be_a_list_of_its_labels():
     assert ik.RandomizedResponse(pd.Index(WORK), 1.0) == RESPONSE
     with pytest.raises(ValueError, match="values must all be different"):
         ik.RandomizedResponse(pd.Series(REPORTS), 1.0)  # the reports, in the place of the alphabet
-    with pytest.raises(
-        ValueError, match="alphabet must be a sequence of labels, got the text 'abc'"
-    ):
+    with pytest.raises(ValueError, match="must be a sequence of labels, got the text 'abc'"):
         ik.RandomizedResponse("abc", 1.0)
 
 
