@@ -183,7 +183,8 @@ def listed(name: str, values: Any) -> list[Any]:
         return list(values)
     array = whole_array(name, values)
     if array.ndim != 1:
-        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
+        several = "; take one column of a frame, as in frame['report']" if array.ndim == 2 else ""
+        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}{several}")
     return array.tolist()
 
 

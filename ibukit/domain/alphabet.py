@@ -19,6 +19,7 @@ from ibukit.domain.label_arrays import (
     categories_of,
     has_code,
     refuse_missing,
+    refuse_twice_or_missing,
     require_sequence,
     shown_labels,
 )
@@ -85,19 +86,7 @@ class Alphabet(arguments.ReadOnlyArrays):
             raise ValueError(
                 f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}"
             )
-        # None is accepted as a label; NaN and NA are not, because they do not equal themselves.
-        listed = labels.tolist()
-        # A list of dates has numbers in place of NaT.
-        has_nat = labels.dtype.kind in "mM" and bool(np.isnat(labels).any())
-        if (
-            has_nat
-            or len(set(listed)) != labels.size
-            or any(label is not None and arguments.is_missing(label) for label in listed)
-        ):
-            raise ValueError(
-                "values must all be different and equal to themselves (not NaN): each label has "
-                "one code"
-            )
+        refuse_twice_or_missing(labels)
         # None stands for the discrete metric, which takes no memory.
         distances = None if self._distances is None else _metric(self._distances, labels.size)
         self._keep(values=arguments.frozen(labels.copy()), _distances=distances)

@@ -80,6 +80,25 @@ def array_of_labels(values: Any) -> NDArray[Any]:
     return labels
 
 
+def refuse_twice_or_missing(labels: NDArray[Any]) -> None:
+    """Raise ValueError unless each label is there once and none is missing."""
+    # None is accepted as a label; NaN and NA are not, because they do not equal themselves. A list
+    # of dates has numbers in place of NaT.
+    is_nat = np.isnat(labels) if labels.dtype.kind in "mM" else np.zeros(labels.size, dtype=bool)
+    first: dict[Any, int] = {}
+    for place, label in enumerate(labels.tolist()):
+        if is_nat[place] or (label is not None and arguments.is_missing(label)):
+            raise ValueError(
+                "values must all be different and not missing, got "
+                f"{labels[place]} at index {place}: leave it out, or give it a name"
+            )
+        if first.setdefault(label, place) != place:
+            raise ValueError(
+                f"values must all be different, got {label!r} at index {first[label]} and {place}: "
+                "list(dict.fromkeys(labels)) has each label once"
+            )
+
+
 def require_sequence(values: Any, name: str = "values") -> None:
     """Reject scalars, sets, mappings and iterators as label sequences."""
     if isinstance(values, (str, bytes)):

@@ -12,6 +12,13 @@ from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 
+# An array in the alphabet's order would be taken, but whoever has other labels may have another
+# order: it is not advised.
+ALIGNED_HINT = (
+    "; what has labels is aligned by them: rename them as the alphabet has them, or correct the "
+    "alphabet"
+)
+
 
 def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints:
     """Return the codes of labels; errors name the argument.
@@ -87,10 +94,7 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
     labels, values = found
     if labels is None:
         labels = list(range(len(values)))
-    hint = (
-        "; counts with labels are aligned by them: give an array for counts in the alphabet's order"
-    )
-    codes = codes_of_index(name, labels, alphabet, hint, ": add its counts up first")
+    codes = codes_of_index(name, labels, alphabet, ALIGNED_HINT, ": add its counts up first")
     checked = check(name, values, len(codes))
     aligned = np.zeros(len(alphabet), dtype=checked.dtype)
     aligned[codes] = checked

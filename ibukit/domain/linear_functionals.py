@@ -18,7 +18,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.districts import are_districts, weights_of_districts
-from ibukit.domain.labels import codes_of_index
+from ibukit.domain.labels import ALIGNED_HINT, codes_of_index
 from ibukit.errors import AlphabetMismatch
 
 # One weight for each secret, in order or by label: of a single functional, as type checkers see it.
@@ -26,9 +26,6 @@ OneFunctional = Mapping[Any, float] | Sequence[float] | Sequence[str]
 # Largest absolute weight. The square of the difference of two weights must not overflow: beyond
 # about 1e154 it would. Larger weights are refused.
 MAX_WEIGHT = 1e150
-HINT = (
-    "; weights with labels are aligned by them: give an array for weights in the alphabet's order"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +223,7 @@ def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
             "order"
         )
     # Secrets that are not named have the weight 0.
-    places = codes_of_index("of", list(labels), alphabet, HINT)
+    places = codes_of_index("of", list(labels), alphabet, ALIGNED_HINT)
     weights = np.zeros(len(alphabet))
     weights[places] = _numbers(values)
     return weights

@@ -17,12 +17,8 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.distributions import EstimatedDistribution
-from ibukit.domain.labels import codes_of_index, name_of_alphabet
+from ibukit.domain.labels import ALIGNED_HINT, codes_of_index, name_of_alphabet
 from ibukit.errors import AlphabetMismatch
-
-HINT = (
-    "; a vector with labels is aligned by them: give an array for numbers in the alphabet's order"
-)
 
 
 def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
@@ -65,7 +61,7 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
                 f"{name} must have a label for each entry, got {label!r} at index {at}: name it as "
                 "the alphabet does"
             )
-    codes = codes_of_index(name, labels, alphabet, HINT)
+    codes = codes_of_index(name, labels, alphabet, ALIGNED_HINT)
     entries = arguments.numbers(name, numbers)
     result = np.zeros(len(alphabet))
     result[codes] = entries
