@@ -13,7 +13,8 @@ from ibukit.estimate import Estimate
 from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.files.atomic import replace
 
-# Significant digits of numbers in CSV: further ones are rounding errors of the computation.
+# Significant digits of printed numbers: further ones are rounding errors of the computation. Files
+# have all digits.
 DIGITS = 12
 
 SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
@@ -40,7 +41,7 @@ def write(estimate: Estimate | EstimateGroups, level: float | None, out: str | N
     A file is replaced as a whole, so that nobody reads half of it.
     """
     if out is None:
-        sys.stdout.write(_csv(estimate, level))
+        sys.stdout.write(_printed(estimate, level))
         sys.stdout.flush()
         return
     suffix = Path(out).suffix
@@ -59,8 +60,13 @@ def _text(estimate: Estimate | EstimateGroups, level: float | None, suffix: str)
 
 
 def _csv(estimate: Estimate | EstimateGroups, level: float | None) -> str:
+    return str(estimate.to_frame(level).to_csv(lineterminator="\n"))
+
+
+def _printed(estimate: Estimate | EstimateGroups, level: float | None) -> str:
+    """The table for people: numbers have the digits that are certain, and labels all of theirs."""
     frame = estimate.to_frame(level)
-    # Labels keep all their digits: as objects they are not formatted.
+    # Objects are not formatted.
     index = frame.index
     frame.index = (
         index.set_levels([labels.astype(object) for labels in index.levels])  # type: ignore[misc]

@@ -84,7 +84,7 @@ def test_estimates_as_the_library_does(name, tmp_path, capsys):
     assert main(["estimate", file, *options]) == 0
     expected = ik.mle(tally).distribution
     assert read_distribution(out) == dict(
-        zip(map(str, line.values), as_printed(expected), strict=True)
+        zip(map(str, line.values), expected.tolist(), strict=True)
     )
     assert "gap=" in capsys.readouterr().err
 
@@ -133,8 +133,9 @@ def test_places_are_cells_or_coordinates(name, tmp_path):
         == 0
     )
     rows = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())
-    expected = as_printed(ik.mle(mechanism.tally(reports)).distribution)
-    assert [float(row["probability"]) for row in rows] == expected
+    assert [float(row["probability"]) for row in rows] == ik.mle(
+        mechanism.tally(reports)
+    ).distribution.tolist()
 
 
 def test_coordinates_become_a_map(tmp_path):
@@ -374,8 +375,8 @@ def test_numbers_have_the_digits_that_are_certain(tmp_path, capsys):
     # Labels are no computed numbers, and keep all their digits.
     labels = [0.12345678901234567, 3.5]
     estimate = ik.mle(ik.MatrixMechanism(np.eye(2), labels).tally_counts([1, 2]))
-    write(estimate, None, str(tmp_path / "out.csv"))
-    lines = (tmp_path / "out.csv").read_text().splitlines()
+    write(estimate, None, None)
+    lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [f"{labels[0]!r},0.333333333333", "3.5,0.666666666667"]
 
 
