@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
+from ibukit.domain.bins import Bins, bins_of
 from ibukit.domain.label_arrays import (
     array_of_labels,
     categories_of,
@@ -36,7 +37,9 @@ MAX_ON_A_LINE = 2**28
 class Alphabet(arguments.ReadOnlyArrays):
     r"""A finite set of labels with distances between them.
 
-    The metric d is the discrete one, :math:`d(x, y) = [x \ne y]`, unless distances are given.
+    The metric d is the discrete one, :math:`d(x, y) = [x \ne y]`, unless distances are given. Of
+    labels that are intervals of numbers, as `pandas.cut` makes them, it is the distance of their
+    midpoints.
 
     Parameters
     ----------
@@ -120,7 +123,22 @@ class Alphabet(arguments.ReadOnlyArrays):
         if self._distances is not None:
             return self._distances
         limits.require_dense("the matrix of distances", len(self), len(self))
+        if (places := self.places) is not None:
+            return np.abs(places[:, None] - places)
         return 1.0 - np.eye(len(self))
+
+    @property
+    def places(self) -> Floats | None:
+        """Midpoints of bins, whose differences are the distances; else None.
+
+        Of bins without an end, or whose distances were given, there are none either.
+        """
+        return None if self.bins is None or self._distances is not None else self.bins.places
+
+    @cached_property
+    def bins(self) -> Bins | None:
+        """Ends of labels that are all intervals of numbers, or None."""
+        return bins_of(self.values.tolist()) if type(self) is Alphabet else None
 
     @cached_property
     def _code_of(self) -> dict[Any, int]:
@@ -454,6 +472,16 @@ def require_bounded(alphabet: Alphabet) -> Alphabet:
     # The length of an unbounded alphabet raises the error, which says what to do.
     len(alphabet)
     return alphabet
+
+
+def refuse_bins_without_distances(alphabet: Alphabet) -> None:
+    """Raise AlphabetMismatch for bins whose distances are not known, such as those without end."""
+    bins = alphabet.bins
+    if alphabet._distances is None and bins is not None and (reason := bins.why_no_distances()):
+        raise AlphabetMismatch(
+            f"alphabet must have bins with distances, got {alphabet!r}: {reason}; close the bins, "
+            "or give Alphabet(values, distances)"
+        )
 
 
 def _integers(first: int, last: int) -> Ints:

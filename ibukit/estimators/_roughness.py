@@ -112,19 +112,21 @@ class Roughness:
 def roughness_on(alphabet: Alphabet) -> Roughness:
     """Return the roughness for the neighbours of a line or a grid."""
     k = len(alphabet)
-    if isinstance(alphabet, Line):
+    step = 1.0 if isinstance(alphabet, Line) else _width_of_bins(alphabet)
+    if step is not None:
         return Roughness(
             np.arange(k - 1),
             np.arange(1, k),
-            np.ones(k - 1),
+            np.full(k - 1, step**-2),
             k,
-            _least_eigenvalue_of_chain(k),
+            _least_eigenvalue_of_chain(k) / step**2,
             is_chain=True,
         )
     if not isinstance(alphabet, Grid):
         raise AlphabetMismatch(
-            f"tally must be over a Line or a Grid, whose values have neighbours, got {alphabet!r}; "
-            "for labels without an order use mle(tally) or ibu(tally)"
+            "tally must be over a Line or a Grid, or bins of equal width, whose values have "
+            f"neighbours, got {alphabet!r}; for labels without an order use mle(tally) or "
+            "ibu(tally)"
         )
     # Pairs of cells that share a horizontal side are `height` apart, the others `width`.
     cells = np.arange(k).reshape(alphabet.n_rows, alphabet.n_cols)
@@ -150,6 +152,20 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
         least_eigenvalue,
         between=between,
     )
+
+
+def _width_of_bins(alphabet: Alphabet) -> float | None:
+    """The width of bins of equal width in order, or None; AlphabetMismatch for other bins."""
+    if alphabet.bins is None:
+        return None
+    width = alphabet.bins.common_width()
+    if width is None:
+        raise AlphabetMismatch(
+            f"tally must be over bins of equal width that follow one another, got {alphabet!r}: "
+            "probabilities of wide and narrow bins are no smooth curve; cut finer bins of equal "
+            "width and add up the estimate, or use mle(tally) or ibu(tally)"
+        )
+    return width
 
 
 def _least_eigenvalue_of_chain(k: int) -> float:

@@ -83,10 +83,10 @@ def smooth(
     .. math:: R(\theta)=\sum_{x\sim y}\frac{(\sqrt{\theta_x}-\sqrt{\theta_y})^2}{d(x,y)^2}
 
     is Good's roughness: small where neighbours have nearly the same probability, relative to how
-    large it is. Neighbours are consecutive integers of a Line, and cells of a Grid that share a
-    side. Both terms are concave, so that there is one maximiser, whether or not the reports
-    identify the distribution, and it can be certified. It tends to the MLE as the penalty vanishes
-    and to the uniform distribution as it grows.
+    large it is. Neighbours are consecutive integers of a Line, bins of equal width as `pandas.cut`
+    makes them, and cells of a Grid that share a side. Both terms are concave, so that there is one
+    maximiser, whether or not the reports identify the distribution, and it can be certified. It
+    tends to the MLE as the penalty vanishes and to the uniform distribution as it grows.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def smooth(
     Raises
     ------
     AlphabetMismatch
-        If the alphabet is neither a Line nor a Grid.
+        If the alphabet is neither a Line nor a Grid, nor bins of equal width.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k):
         all but reports of one mechanism of geometric noise on a line, or of planar noise on a grid.
@@ -261,7 +261,7 @@ def choose_penalty(tally: Tally) -> float:
     Raises
     ------
     AlphabetMismatch
-        If the alphabet is neither a Line nor a Grid.
+        If the alphabet is neither a Line nor a Grid, nor bins of equal width.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k):
         all but reports of one mechanism of geometric noise on a line, or of planar noise on a grid.

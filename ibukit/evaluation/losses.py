@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet, refuse_bins_without_distances
 from ibukit.domain.grid import Grid
 from ibukit.domain.vectors import aligned_pair
 from ibukit.errors import ConvergenceError
@@ -21,7 +21,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     .. math:: \min_{T\ge0}\sum_{xy}T_{xy}\,d(x,y)
 
     with row sums p and column sums q. On a line in closed form, :math:`\sum_x|P(x)-Q(x)|` with P, Q
-    the distribution functions; on other alphabets exactly, by POT's network simplex.
+    the distribution functions; bins are on a line, at their midpoints. On other alphabets exactly,
+    by POT's network simplex.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
         If p or q is not on the simplex (raw matrix inversion rarely is).
     AlphabetMismatch
         If p or q does not have one probability for each element, or is an estimate over another
-        alphabet.
+        alphabet, or a bin has no midpoint.
 
     References
     ----------
@@ -65,6 +66,12 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     # On a line with steps of 1, |P(x) - Q(x)| is the mass that crosses from x to x + 1.
     if isinstance(space, Line):
         return float(np.abs(np.cumsum(supply - demand))[:-1].sum())
+    if (places := space.places) is not None:
+        # The same on bins, whose midpoints are at uneven steps.
+        order = np.argsort(places)
+        crossing = np.abs(np.cumsum((supply - demand)[order])[:-1])
+        return float(crossing @ np.diff(places[order]))
+    refuse_bins_without_distances(space)
     # Arguments may miss the sum 1 by 1e-9, and the network simplex allows no such difference.
     supply, demand = supply / supply.sum(), demand / demand.sum()
     # Distances that were handed in need not obey the triangle inequality.

@@ -117,6 +117,8 @@ def distance_range(alphabet: Alphabet) -> tuple[float, float]:
         sides = list(zip(alphabet.cell_shape, (alphabet.n_rows, alphabet.n_cols), strict=True))
         nearest = min(side for side, n in sides if n > 1)
         return nearest, math.hypot(*(side * (n - 1) for side, n in sides))
+    if (places := alphabet.places) is not None:
+        return float(np.diff(np.sort(places)).min()), float(np.ptp(places))
     if alphabet._distances is None:  # the discrete metric
         return 1.0, 1.0
     different = alphabet._distances[~np.eye(k, dtype=bool)]

@@ -209,7 +209,7 @@ def test_raw_inversion_is_welcome_to_l2_only():
         (
             lambda: ik.emd([1.0], [1.0], "ages"),
             ValueError,
-            "alphabet must be a whole number, got 'ages'",
+            "must be a sequence of labels, got the text 'ages'",
         ),
         (
             lambda: ik.total_variation([1.0], [0.5, 0.5]),
