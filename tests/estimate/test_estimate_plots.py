@@ -149,7 +149,7 @@ def test_a_series_is_drawn_over_its_own_labels_only():
     assert [bar.get_width() for bar in plain.patches] == [
         bar.get_width() for bar in shuffled.patches
     ]
-    with pytest.raises(ik.errors.AlphabetMismatch, match="a vector with labels is aligned by them"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="what has labels is aligned by them"):
         plotting.distributions(LINE, series)
 
 
