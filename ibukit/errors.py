@@ -53,6 +53,13 @@ class MechanismUnknown(IbukitError, ValueError):
     """
 
 
+class MatrixUncertain(IbukitError, ValueError):
+    """A matrix was measured in trials, and a computation would take it for the true one.
+
+    The message says what knows the trials.
+    """
+
+
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 

@@ -19,6 +19,7 @@ from ibukit.fisher_information.many_tallies import variances_of_many
 from ibukit.intervals import VOID
 from ibukit.tally.group_blocks import blocks
 from ibukit.tally.tally_groups import TallyGroups
+from ibukit.tally.trials import has_trials
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,10 @@ class EstimateGroups(Mapping[Any, Estimate]):
         whole = [tally.counts.dtype.kind != "f" for tally in self.groups.values()]
         # Off the simplex, after raw inversion, a single estimate refuses.
         on_simplex = (self.distribution >= 0).all(axis=1)
-        return np.isnan(self._variances).any(axis=1) | ~np.array(whole) | ~on_simplex
+        # Variances of many tallies take matrices for exactly known.
+        measured = [has_trials(tally) for tally in self.groups.values()]
+        some = np.isnan(self._variances).any(axis=1)
+        return some | ~np.array(whole) | ~on_simplex | np.array(measured)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -241,6 +245,6 @@ def _is_void(estimate: Estimate) -> bool:
     """Return whether errors are infinite for a probability that the reports determine."""
     if estimate.tally is None or estimate.tally.counts.dtype.kind == "f":
         return False
-    if estimate.tally.efficiency is not None:
+    if estimate.tally.efficiency is not None or has_trials(estimate.tally):
         return False
     return bool((np.isinf(estimate.standard_errors()) & estimate.identified).any())

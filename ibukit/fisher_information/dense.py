@@ -115,6 +115,15 @@ def variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
     return np.where(lost, np.inf, (along[:, ~flat] ** 2) @ (1 / values[~flat]))
 
 
+def pseudo_inverse(tally: Tally, theta: Floats) -> Floats:
+    """Z (Z^T J Z)^+ Z^T, shape (k, k): the covariance without what moves along flat directions."""
+    refuse_if_too_large(tally.k, "standard errors")
+    matrix, mean = _bordered(tally, theta)
+    values, vectors, flat = _directions(matrix)
+    half = vectors[:, ~flat] / np.sqrt(values[~flat])
+    return half @ half.T - 1 / (mean * tally.k)
+
+
 def refuse_if_too_large(k: int, what: str, instead: str = "") -> None:
     """Raise TooLarge for a matrix too large to invert, and say what to do instead."""
     if k > MAX_SECRETS_INVERTED:

@@ -10,9 +10,14 @@ from ibukit.fisher_information import dense
 from ibukit.fisher_information.diagonal import DiagonalInformation, pooled_randomized_response
 from ibukit.fisher_information.line import LineInformation, line_information
 from ibukit.fisher_information.lossy import covariance_of_all, variances_of_sums_of_all
+from ibukit.fisher_information.measured_matrix import (
+    covariance_with_trials,
+    variances_with_trials,
+)
 from ibukit.fisher_information.plane import plane_variances_of_sums
 from ibukit.fisher_information.plane_cells import plane_cell_variances
 from ibukit.tally.tally import Tally
+from ibukit.tally.trials import has_trials
 
 
 def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
@@ -24,6 +29,8 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     noise on a line; otherwise a matrix of shape (k, k). If that is too large it is solved without
     it on a plane all of whose reports were seen, within a hundredth.
     """
+    if has_trials(tally):
+        return variances_with_trials(tally, theta, np.eye(tally.k))
     if tally.efficiency is not None:
         return np.diag(covariance_of_all(tally, theta)).copy()
     known = _closed_form(tally, theta)
@@ -44,6 +51,8 @@ def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
     dense.refuse_if_too_large(
         tally.k, "covariance", "; standard_errors() needs less under k-RR and on a line"
     )
+    if has_trials(tally):
+        return covariance_with_trials(tally, theta)
     if tally.efficiency is not None:
         return covariance_of_all(tally, theta)
     known = _closed_form(tally, theta)
@@ -61,6 +70,8 @@ def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -
     without a matrix, each with a bound from above and one from below that agree to 1e-6; otherwise
     a matrix of shape (k, k).
     """
+    if has_trials(tally):
+        return variances_with_trials(tally, theta, weights)
     if tally.efficiency is not None:
         return variances_of_sums_of_all(tally, theta, weights)
     known = _closed_form(tally, theta)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.domain.linear_functionals import normal_quantile
+from ibukit.intervals import measured
 from ibukit.intervals.betting import betting
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson
@@ -20,6 +21,7 @@ from ibukit.intervals.profile import profile
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
+from ibukit.tally.trials import has_trials
 
 TARGETS = ("distribution", "frequencies")
 # Number of secrets up to which the profile intervals of all of them take seconds. Tables and
@@ -99,7 +101,10 @@ def interval(request: IntervalRequest, method: str, options: dict[str, Any]) -> 
     ):
         if not arguments.is_one_of(given, known):
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
-    return INTERVALS[method](request, **options)
+    chosen = INTERVALS[method]
+    if request.tally is not None and has_trials(request.tally):
+        chosen = measured.method_of(request, method, chosen)
+    return chosen(request, **options)
 
 
 def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
@@ -122,6 +127,8 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     """
     functionals = request.functionals
     r, k = len(functionals), functionals.k
+    if request.tally is not None and has_trials(request.tally):
+        return measured.default_ends(request, wald)
     try:
         request.checked_tally()
     except ValueError:

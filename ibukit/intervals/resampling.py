@@ -15,9 +15,11 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.domain.distributions import quantize
 from ibukit.intervals.request import Ends, IntervalRequest
+from ibukit.mechanisms.draws import drawable
 from ibukit.solvers import Problem, maximise, maximise_near
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, make_tally_part, pool
+from ibukit.tally.trials import has_trials, trials_of
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
 # Slack in numbers of draws that are whole except for rounding, as 1 / (1 - 0.95) is.
@@ -43,6 +45,9 @@ def bootstrap(
     and n = 300, everybody with one secret, the interval of its probability at level 0.95 covers 1
     with probability about 0.6. Nor does it see directions that the reports leave undetermined, as
     each tally has one estimate. "calibrated", "profile" and "guaranteed" see both.
+
+    Where a matrix was measured, its trials are drawn anew as well: as many of each secret, with the
+    shares that were measured.
 
     Each draw's estimate is certified as `mle` certifies; on a dense channel with few secrets it is
     sought first on the support of this estimate, which is three times faster. Other solvers gain
@@ -82,8 +87,10 @@ def bootstrap(
 
     def drawn() -> Tally:
         if people is not None:
-            return reports_of(tally, people, rng)
-        return simulated(tally, theta, rng) if kind == "parametric" else resampled(tally, rng)
+            found = reports_of(tally, people, rng)
+        else:
+            found = simulated(tally, theta, rng) if kind == "parametric" else resampled(tally, rng)
+        return with_new_trials(found, rng) if has_trials(found) else found
 
     # A generator draws the tallies in one order, whichever process takes them.
     tallies = (drawn() for _ in range(draws))
@@ -174,6 +181,23 @@ def resampled(tally: Tally, rng: Generator) -> Tally:
             for part in tally.parts
         )
     )
+
+
+def with_new_trials(tally: Tally, rng: Generator) -> Tally:
+    """Return the same reports with matrices measured anew: as many trials of each secret.
+
+    A report that was seen keeps its trials where no new one has it: no matrix could explain it.
+    """
+    parts = []
+    for part in tally.parts:
+        mechanism: Any = part.mechanism
+        trials = trials_of(mechanism)
+        if trials is not None:
+            drawn = rng.multinomial(trials.sum(axis=1), drawable(mechanism.matrix()))
+            drawn = np.where(drawn.any(axis=0), drawn, trials)
+            mechanism = mechanism.from_trials(drawn, mechanism.alphabet, mechanism.reports)
+        parts.append(make_tally_part(mechanism, part.reports, part.counts))
+    return Tally(tuple(parts))
 
 
 def whole_people(theta: Floats, n: int) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import privacy
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
@@ -27,13 +27,16 @@ from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.draws import drawable
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.tally.tally import Tally
+from ibukit.tally.trials import refuse_trials, trials_of
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixMechanism(FiniteMechanism):
     r""":math:`P(z\mid x)=M_{xz}` for any row-stochastic matrix M of shape (k, m).
 
-    With `efficiency`, reports may get lost: secret x is seen with probability
+    The matrix is taken as exactly known: intervals and errors know the chance in the reports alone.
+    Of a matrix that was measured, a confusion matrix, make the mechanism by `from_trials`, which
+    keeps the counts of the trials. With `efficiency`, reports may get lost: secret x is seen with probability
     :math:`e_x=\sum_z M_{xz}<1`, and nobody counts how many were not. What is seen has then the
     distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates are of
     :math:`\theta`, the distribution of all secrets (see Notes).
@@ -264,6 +267,76 @@ class MatrixMechanism(FiniteMechanism):
         )
         return back if self.efficiency is None else back * self.efficiency
 
+    @staticmethod
+    def from_trials(counts: Any, alphabet: Any = None, reports: Any = None) -> MatrixMechanism:
+        r"""Return the mechanism of a matrix that was measured, and keep its uncertainty.
+
+        Trials of secret x, whose number is :math:`T_x=\sum_z t_{xz}`, had report z
+        :math:`t_{xz}` times. The matrix is :math:`\hat M_{xz}=t_{xz}/T_x`. `Estimate.interval`
+        knows the trials, of which each row is a multinomial sample of its own:
+
+        - "wald", and `Estimate.standard_errors` and `Estimate.covariance`: the delta method
+          [rogan]_ [lang]_. To the covariance V of a known matrix, with :math:`p=\theta M` and n
+          reports, is added :math:`B\,\bigl(\sum_y\theta_y^2\,(\mathrm{diag}(M_y)-M_y^\top
+          M_y)/T_y\bigr)\,B^\top` with :math:`B_{xz}=n\sum_u V_{xu}\,M_{uz}/p_z`. For two
+          secrets and two reports it is Rogan and Gladen's formula.
+        - "profile", for two secrets where measured matrices have two reports: the range of
+          :math:`w\cdot\theta` over all :math:`\theta` and M with
+          :math:`\sum_z n_z\log(\theta M)_z+\sum_{xz}t_{xz}\log M_{xz}` within
+          :math:`z^2/2` of its maximum.
+        - "guaranteed": all :math:`\theta` for which some matrix in the Clopper-Pearson boxes of
+          its rows gives all reports probabilities in their boxes. All boxes hold together with
+          probability at least `level` (Bonferroni).
+        - "bootstrap": trials and reports are both drawn anew.
+
+        Other interval methods, posteriors, and tests of the model raise `MatrixUncertain`. What
+        else is asked, as estimates, `epsilon`, designs, plans, attacks and simulations, is of the
+        measured matrix as it stands: `epsilon` is an estimate, and no bound of what is given away.
+        Mechanisms of equal trials are equal, and their tallies add to one with one matrix. The
+        trials of mechanisms that differ are independent.
+
+        Parameters
+        ----------
+        counts : array_like, DataFrame or scipy sparse matrix, shape (k, m)
+            Counts of trials, whole numbers, at least one in each row: a row for each secret, a
+            column for each report, with labels as those of a `MatrixMechanism`.
+        alphabet, reports : Alphabet, sequence or int, optional
+            As for `MatrixMechanism`.
+
+        Returns
+        -------
+        MatrixMechanism
+            With the attribute `trials`, an array of integers of shape (k, m).
+
+        Raises
+        ------
+        InvalidDistribution
+            If a count is negative or no whole number, or a secret has no trials.
+        AlphabetMismatch
+            As for `MatrixMechanism`.
+
+        References
+        ----------
+        .. [rogan] Rogan and Gladen, "Estimating prevalence from the results of a screening test",
+           American Journal of Epidemiology 107, 1978.
+        .. [lang] Lang and Reiczigel, "Confidence limits for prevalence of disease adjusted for
+           estimated sensitivity and specificity", Preventive Veterinary Medicine 113, 2014.
+
+        Examples
+        --------
+        Of 122 who are ill a test finds 103, of 401 who are well it flags 2. Of 3,330 people 50 test
+        positive, and perhaps nobody is ill:
+
+        >>> import ibukit as ik
+        >>> trials = [[103, 19], [2, 399]]
+        >>> test = ik.MatrixMechanism.from_trials(trials, ["ill", "well"], ["+", "-"])
+        >>> estimate = ik.mle(test.tally_counts({"+": 50, "-": 3280}))
+        >>> lower, upper = estimate.interval(of={"ill": 1})
+        >>> print(f"{estimate['ill']:.4f}, {lower:.4f} to {upper:.4f}")
+        0.0120, 0.0000 to 0.0199
+        """
+        return MeasuredMatrix(counts, alphabet, reports)
+
     @cached_property
     def _column_factors(self) -> Floats | None:
         """Factors that `channel` leaves out of all columns, shape (m,); None if it leaves none."""
@@ -315,6 +388,45 @@ class MatrixMechanism(FiniteMechanism):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredMatrix(MatrixMechanism):
+    """A matrix of the shares of reports in trials, which `MatrixMechanism.from_trials` makes.
+
+    It also keeps the counts of the trials, so that nothing takes it for exactly known by mistake.
+    """
+
+    # The matrix follows from the trials, and trials have a report each: none of them gets lost.
+    entries: Floats = field(init=False)
+    efficiency: Floats | None = field(default=None, init=False)
+    normalize: bool = field(default=False, init=False)
+    trials: Ints = None  # type: ignore[assignment]  # until it is made
+    """Counts of the trials of each secret by their reports, shape (k, m)."""
+
+    def __init__(self, trials: Any, alphabet: Any = None, reports: Any = None):
+        table = matrix_entries.read_trials(trials)
+        rows, secrets, named = matrix_entries.align(table, alphabet, reports)
+        self._keep(trials=arguments.frozen(rows.astype(np.int64)))
+        super().__init__(rows / rows.sum(axis=1, keepdims=True), secrets, named)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MeasuredMatrix)
+            and super().__eq__(other)
+            and np.array_equal(self.trials, other.trials)
+        )
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.trials.tobytes()))
+
+    def __repr__(self) -> str:
+        inner = super().__repr__().removeprefix("MatrixMechanism(")
+        n = self.trials.sum(axis=1)
+        return (
+            f"MatrixMechanism.from_trials({inner[:-1]}, <{n.min()} to {n.max()} trials a secret>)"
+        )
+
+
+@exact_sampler(MeasuredMatrix)
 @exact_sampler(MatrixMechanism)
 def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> ExactSampler:
     if mechanism.efficiency is not None:
@@ -364,6 +476,9 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
         If `channel` does not have one row for each report.
     InvalidDistribution
         If `channel` is not row-stochastic.
+    MatrixUncertain
+        If the matrix of `mechanism` was measured, unless `channel` has zeros and ones alone and so
+        merges the trials, or that of `channel` was.
 
     Examples
     --------
@@ -381,13 +496,34 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
             f"mechanism must have reports that can be listed, a FiniteMechanism, got {mechanism!r}"
         )
     second = channel if isinstance(channel, FiniteMechanism) else MatrixMechanism(channel)
+    refuse_trials(
+        [second],
+        "a composition",
+        "measure the composed channel, or take the trials of `mechanism` and a known `channel`",
+    )
     if second.k != mechanism.m:
         raise AlphabetMismatch(
             f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows"
         )
+    trials = trials_of(mechanism)
+    if trials is not None:
+        return _merged_trials(mechanism, trials, second)
     # Lost reports stay lost: the rows of the product then sum to less than 1.
     lossy = any(getattr(kind, "efficiency", None) is not None for kind in (mechanism, second))
     reports = second.reports if isinstance(second, MatrixMechanism) else None
     return MatrixMechanism(
         mechanism.matrix() @ second.matrix(), mechanism.alphabet, reports, efficiency=lossy
     )
+
+
+def _merged_trials(mechanism: FiniteMechanism, trials: Ints, channel: FiniteMechanism) -> Any:
+    """Return the measured matrix of reports that are merged, as its trials are merged."""
+    merging = channel.matrix()
+    if not np.isin(merging, (0.0, 1.0)).all() or getattr(channel, "efficiency", None) is not None:
+        refuse_trials(
+            [mechanism],
+            "a composition by chance",
+            "a channel of zeros and ones, which merges reports, merges the trials, too",
+        )
+    reports = channel.reports if isinstance(channel, MatrixMechanism) else None
+    return MeasuredMatrix(trials @ merging, mechanism.alphabet, reports)

@@ -10,12 +10,20 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.arguments import SUM_TOLERANCE, Floats
 from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.matrices import LabelledMatrix, alphabet_of, order_of
+from ibukit.domain.matrices import (
+    LabelledMatrix,
+    alphabet_of,
+    order_of,
+    read_matrix,
+    refuse_entries,
+)
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
 
 # Largest deviation of a row's sum that may be rounding to four digits or more. Larger ones are
 # refused also with normalize=True.
 MAX_ROUNDING = 1e-4
+# Largest count of trials: whole numbers up to it are exact doubles.
+MAX_TRIALS = 2.0**53
 
 
 def read_efficiency(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | None:
@@ -158,9 +166,10 @@ def cause_of_sums(rows: Floats) -> str:
         return f"its entries sum to 100 in all, as percentages of secret and report do: {by_row}"
     if (rows == np.rint(rows)).all() and (sums > 1).all():
         return (
-            "its entries are whole numbers, as counts of trials are: divide each row by the number "
-            "of its trials, which is its sum if every trial has a report; intervals then take the "
-            "matrix as exactly known"
+            "its entries are whole numbers, as counts of trials are: take "
+            "MatrixMechanism.from_trials(counts), which divides each row by its sum, the number of "
+            "its trials, and whose intervals know that the matrix was measured; a matrix divided "
+            "by hand is taken as exactly known"
         )
     return ""
 
@@ -171,6 +180,27 @@ def if_transposed(rows: Floats) -> str:
     if not (np.abs(sums - 1) <= MAX_ROUNDING).all():
         return ""
     return "; its columns do: is it transposed? Pass matrix.T, with one row for each secret"
+
+
+def read_trials(counts: Any) -> LabelledMatrix:
+    """Return counts of trials with their labels: whole numbers, at least one in each row."""
+    table = read_matrix(counts, "counts")
+    refuse_entries(table.rows, "counts")
+    bad = (table.rows != np.rint(table.rows)) | (table.rows > MAX_TRIALS)
+    if bad.any():
+        x, z = np.argwhere(bad)[0]
+        raise InvalidDistribution(
+            f"counts must be whole numbers of trials up to 2^53, got {table.rows[x, z]} at row {x},"
+            f" column {z}; if it is a matrix of probabilities, pass it to MatrixMechanism(matrix), "
+            "which takes it as exactly known"
+        )
+    empty = ~table.rows.any(axis=1)
+    if empty.any():
+        raise InvalidDistribution(
+            f"counts must have at least one trial of each secret, row {int(np.argmax(empty))} has "
+            "none: nothing is known of its reports; leave the row out if there are no such secrets"
+        )
+    return table
 
 
 def align(

@@ -25,6 +25,7 @@ BASES = {
     "NoExactSampler": ValueError,
     "LikelihoodUnknown": ValueError,
     "MechanismUnknown": ValueError,
+    "MatrixUncertain": ValueError,
 }
 
 
