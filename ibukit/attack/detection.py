@@ -21,6 +21,7 @@ from ibukit.estimators import mle
 from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point
 from ibukit.tally.tally import Tally, TallyPart, make_tally_part
+from ibukit.tally.trials import refuse_trials
 
 # Gap in nats per report within which each maximum is certified.
 MLE_TOL = 1e-9
@@ -102,6 +103,8 @@ def detect_poisoning(
     ------
     ConvergenceError
         If `strict` and a maximum was not certified; carries the `Detection` as ``.estimate``.
+    MatrixUncertain
+        If the matrix of the mechanism was measured (`MatrixMechanism.from_trials`).
     ValueError
         If the tally has fewer than two reports or pools several mechanisms, or `false_alarms` is
         out of range.
@@ -138,6 +141,12 @@ def detect_poisoning(
     8
     """
     part = single_part(tally)
+    refuse_trials(
+        [part.mechanism],
+        "a test with a proven level",
+        "measure the matrix more exactly, and test with the MatrixMechanism of a matrix that you "
+        "take responsibility for",
+    )
     rng = arguments.generator(rng)
     level = arguments.fraction("false_alarms", false_alarms, "()")
     if tally.n < 2:

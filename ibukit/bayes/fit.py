@@ -21,6 +21,7 @@ from ibukit.domain.status import Status
 from ibukit.domain.vectors import dirichlet_alpha_over
 from ibukit.errors import ConvergenceError
 from ibukit.tally.tally import Tally, check_bounded
+from ibukit.tally.trials import refuse_trials
 
 OF = ("distribution", "frequencies")
 POSTERIOR_METHODS = ("exact", "enumerate", "gibbs")
@@ -82,6 +83,8 @@ def posterior(
         the posterior as ``.estimate``.
     AlphabetMismatch
         If `alpha` has another length than the alphabet.
+    MatrixUncertain
+        If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     ValueError
         If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is
         not what it may be.
@@ -152,6 +155,11 @@ def posterior(
     """
     prior = dirichlet_alpha_over(
         alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").alphabet
+    )
+    refuse_trials(
+        [part.mechanism for part in tally.parts],
+        "a posterior",
+        "take mle(tally), whose intervals know the trials",
     )
     if not arguments.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")

@@ -640,7 +640,8 @@ class Estimate(ReadOnlyArrays):
 
         All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
         "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
-        directions open.
+        directions open. All take the mechanism for exactly known, unless its matrix was measured
+        and it was made by `MatrixMechanism.from_trials`, which says what then applies.
 
         Parameters
         ----------
@@ -670,6 +671,8 @@ class Estimate(ReadOnlyArrays):
             as `standard_errors`.
         TooLarge
             If the method would take a matrix that is too large, or hours.
+        MatrixUncertain
+            If the matrix was measured, and the method does not know its trials.
 
         References
         ----------

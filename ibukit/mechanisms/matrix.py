@@ -34,9 +34,11 @@ from ibukit.tally.trials import refuse_trials, trials_of
 class MatrixMechanism(FiniteMechanism):
     r""":math:`P(z\mid x)=M_{xz}` for any row-stochastic matrix M of shape (k, m).
 
-    The matrix is taken as exactly known: intervals and errors know the chance in the reports alone.
-    Of a matrix that was measured, a confusion matrix, make the mechanism by `from_trials`, which
-    keeps the counts of the trials. With `efficiency`, reports may get lost: secret x is seen with probability
+    The matrix is taken as exactly known: intervals and errors are of the chance in the reports
+    alone. If it was measured, as a confusion matrix is, take `from_trials`, which keeps the counts
+    of the trials and whose intervals know them.
+
+    With `efficiency`, reports may get lost: secret x is seen with probability
     :math:`e_x=\sum_z M_{xz}<1`, and nobody counts how many were not. What is seen has then the
     distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates are of
     :math:`\theta`, the distribution of all secrets (see Notes).
@@ -289,11 +291,12 @@ class MatrixMechanism(FiniteMechanism):
           probability at least `level` (Bonferroni).
         - "bootstrap": trials and reports are both drawn anew.
 
-        Other interval methods, posteriors, and tests of the model raise `MatrixUncertain`. What
-        else is asked, as estimates, `epsilon`, designs, plans, attacks and simulations, is of the
-        measured matrix as it stands: `epsilon` is an estimate, and no bound of what is given away.
-        Mechanisms of equal trials are equal, and their tallies add to one with one matrix. The
-        trials of mechanisms that differ are independent.
+        Other interval methods, `posterior`, `plan`, `unfold`, tests of the model and
+        `attack.detect_poisoning` raise `MatrixUncertain`. What else is asked, as estimates,
+        `epsilon`, limits, designs, attacks and simulations, is of the measured matrix as it stands:
+        `epsilon` is an estimate, and no bound of what is given away. A report that no trial had is
+        impossible. Mechanisms of equal trials are equal, and their tallies add to one with one
+        matrix; the trials of mechanisms that differ are independent.
 
         Parameters
         ----------

@@ -18,6 +18,7 @@ from ibukit.solvers import Problem, best_found, maximise_near
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.part import TallyPart, has_likelihood
 from ibukit.tally.tally import Tally, check_tally
+from ibukit.tally.trials import refuse_trials
 
 # Draws at least as large as the statistic after which their share is known well enough: a p-value
 # of a half takes some 20 draws.
@@ -40,7 +41,14 @@ def checked_tally(tally: Tally) -> Tally:
             "`tally` of the reports themselves"
         )
     check_tally(tally, lossy=True)
-    require_law((part.mechanism for part in tally.parts), "a test of the model")
+    mechanisms = [part.mechanism for part in tally.parts]
+    require_law(mechanisms, "a test of the model")
+    refuse_trials(
+        mechanisms,
+        "a test of the model",
+        "a misfit may be an error of the trials, so look at an interval: method='guaranteed' says "
+        "if no matrix that the trials allow explains the reports",
+    )
     return tally
 
 

@@ -23,6 +23,7 @@ from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.planning.result import Plan, Plans
 from ibukit.planning.sampled import SimulatedVariances
 from ibukit.planning.variance_models import model_of
+from ibukit.tally.trials import refuse_trials
 
 if TYPE_CHECKING:
     from ibukit.estimate import Estimate
@@ -104,6 +105,8 @@ def plan(
     ValueError
         If `width` is not above 0 and below twice the range, `level` not between 0 and 1, a weight
         not finite, no question depends on the distribution, or the reports cannot be listed.
+    MatrixUncertain
+        If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     AlphabetMismatch
         If `of` or `near` is not over the mechanism's secrets.
     InvalidDistribution
@@ -173,6 +176,12 @@ def plan(
 def _plan(
     mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any, rng: Any
 ) -> Plan:
+    refuse_trials(
+        [mechanism],
+        "a plan",
+        "more reports do not make up for few trials; plan with MatrixMechanism(matrix) for a "
+        "matrix that will be known, and see in the interval of drawn tallies what the trials add",
+    )
     questions = parse_functionals(of, mechanism.alphabet)
     weights, ranges = questions.weights, questions.ranges
     if not ranges.any():

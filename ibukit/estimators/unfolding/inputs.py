@@ -17,6 +17,7 @@ from ibukit.errors import AlphabetMismatch, InvalidDistribution
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.mechanisms.matrix_entries import MAX_ROUNDING, cause_of_sums, if_transposed
 from ibukit.tally.tally import Tally, make_tally_part
+from ibukit.tally.trials import refuse_trials
 
 
 def read_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]:
@@ -26,6 +27,12 @@ def read_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]
             raise ValueError(
                 "efficiency must be left out where matrix is a MatrixMechanism, which knows its own"
             )
+        refuse_trials(
+            [matrix],
+            "an unfolding",
+            "take mle(mechanism.tally_counts(counts)), whose intervals know the trials; it has no "
+            "background",
+        )
         return matrix, 1.0
     matrix, secrets, reports = _flat_response(matrix)
     if secrets is not None and np.shape(efficiency) == (secrets.n_rows, secrets.n_cols):

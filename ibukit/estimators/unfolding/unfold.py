@@ -60,6 +60,9 @@ def unfold(
         secret is seen with that probability. Rows may exceed 1, as effective areas do: secrets are
         then counted in another unit. Bins of two dimensions have four: true row and column, then
         reported row and column; ``counts.reshape(rows, columns)`` of the result are the true ones.
+        It is taken as exactly known: errors and intervals are of the counts alone, and do not grow
+        with the error of a matrix that was measured or simulated. `MatrixMechanism.from_trials`
+        keeps that error, for `mle` of its tallies.
     efficiency : array_like or True, optional
         The probability that each secret is seen. The rows must sum to these, or each to 1 (as for
         `MatrixMechanism`). By default, and with True, what the rows sum to.
@@ -90,6 +93,8 @@ def unfold(
     InvalidDistribution
         If `matrix` or `efficiency` is not as above; also if the columns sum to 1 where the rows do
         not: it is then transposed, or `efficiency=True` says that it is not.
+    MatrixUncertain
+        If `matrix` is a mechanism made by `MatrixMechanism.from_trials`.
     AlphabetMismatch
         If there is not one count or background for each report, or a label is unknown.
     ImpossibleReport

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import betaincinv
@@ -49,7 +50,7 @@ class Box:
         return (low + np.clip(left - before, 0.0, room)) @ y[order]
 
 
-def binomial_bounds(seen: Floats, n: Floats, error: float) -> tuple[Floats, Floats]:
+def binomial_bounds(seen: NDArray[Any], n: NDArray[Any], error: float) -> tuple[Floats, Floats]:
     """Return Clopper and Pearson's bounds, each wrong with probability `error` at most."""
     low, high = np.zeros(seen.shape), np.ones(seen.shape)
     some, rest = seen > 0, seen < n
@@ -130,7 +131,7 @@ class MeasuredRegion(ClopperPearsonRegion):
             place += 1
         of_reports = sparse.bmat(reports)
         of_rows = sparse.bmat(rows)
-        whole = sparse.hstack([np.ones((1, k)), *self._none(1, widths)])
+        whole = sparse.hstack([sparse.csr_matrix(np.ones((1, k))), *self._none(1, widths)])
         return linprog(
             np.r_[cost, np.zeros(sum(widths))],
             A_ub=sparse.vstack([of_reports, -of_reports, of_rows], format="csr"),

@@ -96,8 +96,8 @@ class JointProfile:
         def rows(p: float) -> list[tuple[float, float]]:
             slope = (n_1 / p if n_1 else 0.0) - (n_2 / (1 - p) if n_2 else 0.0)
             return [
-                (most_likely(*t, x * slope), most_likely(*t[::-1], -x * slope))
-                for x, t in zip(theta, trials.tolist(), strict=True)
+                (most_likely(t_1, t_2, x * slope), most_likely(t_2, t_1, -x * slope))
+                for x, (t_1, t_2) in zip(theta, trials.tolist(), strict=True)
             ]
 
         def excess(p: float) -> float:

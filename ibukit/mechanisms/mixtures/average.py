@@ -20,6 +20,7 @@ from ibukit.mechanisms.categorical.rappor import Rappor
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
 from ibukit.mechanisms.categorical.unary_encoding import UnaryEncoding
 from ibukit.mechanisms.matrix import MatrixMechanism
+from ibukit.tally.trials import refuse_trials
 
 
 def average_mechanism(
@@ -63,6 +64,8 @@ def average_mechanism(
         and codes; RAPPOR and OUE; sets of other sizes), or have reports that cannot be listed.
     InvalidDistribution
         If `weights` is not on the simplex.
+    MatrixUncertain
+        If mechanisms differ and the matrix of one was measured (`MatrixMechanism.from_trials`).
     ValueError
         If there is no mechanism.
 
@@ -99,6 +102,11 @@ def average_mechanism(
     # Equal mechanisms need no average, whatever their kind.
     if all(mechanism == first for mechanism in finite):
         return first
+    refuse_trials(
+        finite,
+        "an average of mechanisms",
+        "pool the tallies with + and use ibu or mle, whose intervals know the trials",
+    )
     # Closed forms hold for the exact types: a class that inherits may have another law.
     kinds = {type(mechanism) for mechanism in finite}
     if kinds == {RandomizedResponse}:
