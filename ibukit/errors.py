@@ -54,7 +54,7 @@ class MechanismUnknown(IbukitError, ValueError):
 
 
 class MatrixUncertain(IbukitError, ValueError):
-    """A matrix was measured in trials, and a computation would take it for the true one.
+    """A matrix was measured, and a computation would take it for the true one.
 
     The message says what knows the trials.
     """

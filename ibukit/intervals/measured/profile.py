@@ -32,7 +32,7 @@ from ibukit.tally.trials import trials_of
 # Tolerances of the roots: for the probability of a report, which may be small, and for a share.
 PROBABILITY_TOLERANCE, SHARE_TOLERANCE = 1e-18, 1e-13
 # Ends of the search for the probability of a report that was seen, far below any that fits best.
-LEAST_PROBABILITY = 1e-100
+MIN_PROBABILITY = 1e-100
 
 
 def applies(tally: Tally) -> bool:
@@ -104,7 +104,7 @@ class JointProfile:
             return sum(x * a for x, (a, _) in zip(theta, rows(p), strict=True)) - p
 
         # The excess falls in p. If a report was not seen, its probability may be 0.
-        low, high = (LEAST_PROBABILITY if n_1 else 0.0), (math.nextafter(1, 0) if n_2 else 1.0)
+        low, high = (MIN_PROBABILITY if n_1 else 0.0), (math.nextafter(1, 0) if n_2 else 1.0)
         if excess(low) <= 0:
             best = low
         elif excess(high) >= 0:
