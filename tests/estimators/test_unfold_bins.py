@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from ibukit.errors import AlphabetMismatch, InvalidDistribution
+from ibukit.errors import AlphabetMismatch, InvalidDistribution, MatrixUncertain
 
 RNG = np.random.default_rng(11)
 # 2 x 3 true bins, 4 x 2 reported ones.
@@ -112,7 +112,10 @@ CONDITIONAL = JOINT / JOINT.sum(axis=1, keepdims=True)
         (JOINT, "sum to 1 in all, as joint frequencies do: divide each row by its sum"),
         (100 * JOINT, "sum to 100 in all, as percentages of secret and report do: divide"),
         (100 * CONDITIONAL, "its rows sum to 100, as percentages do: pass matrix / 100"),
-        (np.rint(1000 * JOINT), "whole numbers, as counts of trials are: divide each row"),
+        (
+            np.rint(1000 * JOINT),
+            r"whole numbers, as counts of trials are: take MatrixMechanism\.from_trials",
+        ),
     ],
     ids=["joint", "joint percent", "percent", "trials"],
 )
@@ -142,5 +145,11 @@ def test_the_advice_is_right_if_followed():
         found = ik.unfold(counts, matrix / matrix.sum(axis=1, keepdims=True)).counts
         np.testing.assert_allclose(found, right, rtol=1e-9)
     np.testing.assert_allclose(ik.unfold(counts, 100 * CONDITIONAL / 100).counts, right)
+    # Counts of trials keep their uncertainty, which `unfold` would not see.
+    measured = ik.MatrixMechanism.from_trials(np.rint(1000 * JOINT))
+    with pytest.raises(MatrixUncertain, match="take mle"):
+        ik.unfold(counts, measured)
+    shares = ik.mle(measured.tally_counts(counts)).distribution
+    np.testing.assert_allclose(1000 * shares, right, rtol=1e-6)
     # Whoever does mean efficiencies may say so.
     assert ik.unfold(counts, JOINT, efficiency=True).total > 3000
