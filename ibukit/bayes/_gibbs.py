@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats
 from ibukit.bayes._chains import N_CHAINS, Chains
+from ibukit.bayes._lost_reports import LossyChains
 from ibukit.errors import MissingExtra
 from ibukit.tally.tally import Tally
 
@@ -30,8 +31,8 @@ class Draws:
     """Kept draws of the chains, shape (chains, draws, k), and their diagnostics.
 
     `frequencies` are E[F | p, reports] = p_x g_x for the drawn p: their mean is that of F, with
-    less noise than F's own draws (Rao-Blackwell). `values` are draws of P or F themselves, for
-    quantiles and standard deviations.
+    less noise than F's own draws (Rao-Blackwell). If reports get lost, they are p. `values` are
+    draws of P or F themselves, for quantiles and standard deviations.
     """
 
     frequencies: Floats
@@ -90,7 +91,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
     """
     # A missing extra is reported before the draws, not after them.
     _arviz()
-    chains = Chains(tally, alpha, rng)
+    lossy = tally.efficiency is not None
+    chains: Chains | LossyChains = (LossyChains if lossy else Chains)(tally, alpha, rng)
     n = tally.n
     thin = 1
     with tqdm(desc="gibbs", unit=" sweeps", leave=False, disable=None, delay=1) as bar:
@@ -104,7 +106,10 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
                 p = chains.p
                 # Expected frequencies given p are recorded, not drawn ones: their mean is the same,
                 # with less variance.
-                frequencies[:, i] = [_expected_frequencies(tally, each) for each in p]
+                # Those of people whose reports get lost are not known; there it is p itself.
+                frequencies[:, i] = (
+                    p if lossy else [_expected_frequencies(tally, each) for each in p]
+                )
                 assigned = (
                     chains.draw_assigned() if of == "frequencies" or chains.needs_secrets else None
                 )

@@ -62,7 +62,7 @@ def posterior(
         at most 1e-9 (or an absolute one of 1e-15) of the mean; under other mechanisms a recursion
         over the totals, k C(n + k, k) steps, whatever the number of different reports; "enumerate":
         over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
-        "gibbs": draws, for any size.
+        "gibbs": draws, for any size, and the only one for the distribution where reports get lost.
     rng : numpy.random.Generator, optional
         Needed by "gibbs" alone.
     max_sweeps : int
@@ -87,7 +87,7 @@ def posterior(
         If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     ValueError
         If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is
-        not what it may be.
+        not what it may be; if reports get lost, and it is not the distribution by "gibbs".
     TooLarge
         If the method would take too many terms or too much memory; says how many, and what to use
         instead. So for a prior so uneven that the integrals are lost in rounding. If the alphabet
@@ -126,6 +126,12 @@ def posterior(
     :math:`\mathbb E[F\mid p, \text{reports}]`, which has less noise than draws of F. Chains start
     at draws from a wide prior.
 
+    If reports get lost, with the efficiencies e, the density has the further factor
+    :math:`(p \cdot e)^{-n}`. Given the totals t of the secrets that reports tell, and a rate r, P
+    is a vector of independent gamma variables with the shapes :math:`\alpha_x + t_x` and the rates
+    :math:`e_x + r`, divided by their sum; given P, r is a gamma variable of shape
+    :math:`\alpha_0` and rate S, and S one of shape :math:`\sum t` and rate :math:`P \cdot e`.
+
     References
     ----------
     .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1 and Propositions
@@ -154,7 +160,7 @@ def posterior(
     array([0.6, 0.2, 0.1])
     """
     prior = dirichlet_alpha_over(
-        alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").alphabet
+        alpha, check_bounded(tally, "a Dirichlet prior is over all secrets", lossy=True).alphabet
     )
     refuse_trials(
         [part.mechanism for part in tally.parts],
@@ -165,9 +171,17 @@ def posterior(
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     if not arguments.is_one_of(method, POSTERIOR_METHODS):
         raise ValueError(f"method must be 'exact', 'enumerate' or 'gibbs', got {method!r}")
+    lossy = tally.efficiency is not None
+    if lossy and (of, method) != ("distribution", "gibbs"):
+        raise ValueError(
+            "of must be 'distribution' and method 'gibbs' where reports may be lost, got "
+            f"of={of!r}, method={method!r}: nobody knows who sent none, and there is no closed form"
+        )
     max_sweeps = arguments.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
-    # E[P | F] = (alpha + n F) / (alpha_0 + n): errors of F shrink by this factor in P.
-    shrinkage = tally.n / (prior.sum() + tally.n) if of == "distribution" else 1.0
+    # E[P | F] = (alpha + n F) / (alpha_0 + n): errors of F shrink by this factor in P. If reports
+    # get lost, the draws are of P.
+    as_drawn = of == "frequencies" or lossy
+    shrinkage = 1.0 if as_drawn else tally.n / (prior.sum() + tally.n)
     # Gibbs draws have Monte-Carlo errors and diagnostics; the other methods are exact.
     if method == "gibbs":
         with one_thread():
@@ -186,7 +200,7 @@ def posterior(
         )
         law = exact
         ess, r_hat = np.full(tally.k, np.inf), np.ones(tally.k)
-    mean = frequencies if of == "frequencies" else from_frequencies(frequencies, prior, tally.n)
+    mean = frequencies if as_drawn else from_frequencies(frequencies, prior, tally.n)
     found = Posterior(
         mean=arguments.frozen(mean),
         standard_deviations=arguments.frozen(law.standard_deviations(of)),

@@ -22,10 +22,10 @@ def credible(
     The coverage at a given truth is another question, which the prior decides if reports are few: a
     probability of 0 or 1 is in none of these intervals of the distribution. Single probabilities,
     and sums that weigh all secrets but one alike, are exact where `posterior` is. Other sums, and
-    all where the exact posterior would take too many terms, have the quantiles of Gibbs draws. Of
-    these at least 400 are effective, so that the probability beyond an end is off by sqrt(tail (1 -
-    tail) / 400) at most, as a standard error: by .008 of .025 at level .95. `monte_carlo_errors`
-    says how far off each end is, and so does `Estimate.summary`.
+    all where the exact posterior would take too many terms or reports get lost, have the quantiles
+    of Gibbs draws. Of these at least 400 are effective, so that the probability beyond an end is
+    off by sqrt(tail (1 - tail) / 400) at most, as a standard error: by .008 of .025 at level .95.
+    `monte_carlo_errors` says how far off each end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
@@ -68,9 +68,13 @@ def _of_posteriors(
     max_sweeps: int,
 ) -> Ends:
     """Apply a method of `Posterior`: to the exact one for single secrets, to draws for the rest."""
-    tally, functionals, rng = request.checked_tally(), request.functionals, seeded(seed)
-    # The exact posterior has quantiles of single probabilities alone, not of sums of several.
+    tally, functionals, rng = request.checked_tally(lossy=True), request.functionals, seeded(seed)
+    # The exact posterior has quantiles of single probabilities alone, not of sums of several. There
+    # is none where reports get lost.
     exact = functionals.of_one_secret()[0] >= 0
+    if tally.efficiency is not None:
+        request.refuse_frequencies("credible")
+        exact[:] = False
     ends = np.empty((2, len(functionals)))
     if exact.any():
         try:

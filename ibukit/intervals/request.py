@@ -50,16 +50,20 @@ class IntervalRequest:
     target: str = "distribution"
     standard_errors: Callable[[], Floats] | None = None
 
-    def checked_tally(self) -> Tally:
-        """Return the reports; ValueError if there are none, or they have another likelihood."""
+    def checked_tally(self, *, lossy: bool = False) -> Tally:
+        """Return the reports; ValueError if there are none, or they have another likelihood.
+
+        Reports that get lost are accepted only with `lossy`.
+        """
         if self.tally is None:
             raise ValueError(
                 "estimate has no tally: intervals need the reports it was computed from"
             )
         try:
             return check_bounded(
-                check_tally(self.tally),
+                check_tally(self.tally, lossy=lossy),
                 "an interval must count the secrets beyond the reports",
+                lossy=lossy,
             )
         except ValueError as error:
             raise type(error)(f'{error}; method="wald" needs no more than the estimate') from None
@@ -67,9 +71,9 @@ class IntervalRequest:
     def refuse_frequencies(self, method: str) -> None:
         """Raise ValueError if the target is the frequencies, which `method` does not cover."""
         if self.target != "distribution":
-            raise ValueError(
-                f"target must be 'distribution' with method={method!r}, got {self.target!r}"
-            )
+            lossy = self.tally is not None and self.tally.efficiency is not None
+            where = " where reports may be lost" if lossy else f" with method={method!r}"
+            raise ValueError(f"target must be 'distribution'{where}, got {self.target!r}")
 
     def refuse_if_too_slow(self, method: str) -> None:
         """Raise TooLarge if all functionals together would take hours."""

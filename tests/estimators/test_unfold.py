@@ -191,15 +191,14 @@ def test_what_knows_of_no_efficiency_refuses_it():
     tally = mechanism.tally_counts([50, 40, 60])
     for function in (
         ik.inv,
-        ik.ems,
         ik.combine_mechanisms,
-        ik.theory.mle_set,
     ):
         with pytest.raises(ValueError, match="tally must be of reports that do not get lost"):
             function(tally)
         function(tally.among_seen)
-    with pytest.raises(ValueError, match="tally must be of reports that do not get lost"):
-        ik.posterior(tally, 1.0)
+    for options in ({}, {"method": "enumerate"}, {"method": "gibbs", "of": "frequencies"}):
+        with pytest.raises(ValueError, match="method 'gibbs' where reports may be lost"):
+            ik.posterior(tally, 1.0, **options)
     for known in (
         ik.theory.asymptotic_mse,
         ik.theory.inv_squared_error,
