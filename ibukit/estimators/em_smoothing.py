@@ -9,11 +9,12 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Line
+from ibukit.domain.efficiency import to_all, to_seen
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.stopping import Change, Iterate, StoppingRule, check_rule
 from ibukit.tally.likelihood import ratios
-from ibukit.tally.tally import Tally, check_bounded, check_tally
+from ibukit.tally.tally import Tally, check_bounded
 
 # Change of the log-likelihood, in nats of all reports, at which the authors' program stops.
 DEFAULT_CHANGE = Change(1e-3)
@@ -31,7 +32,9 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     at the ends :math:`(2\theta_x+\theta_y)/3` with the neighbour y, divided by the sum; from the
     uniform distribution. It is the estimator that came with the square wave mechanism. No function
     is known that it maximises, and the likelihood may fall on the way; `gap` says how far from the
-    maximum it ends. `smooth` chooses how much to smooth from the reports.
+    maximum it ends. `smooth` chooses how much to smooth from the reports. If reports get lost,
+    M are the probabilities of those seen, the update is divided by the efficiencies, and the
+    average is that of all secrets.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     >>> ik.ems(tally).distribution.round(2)
     array([0.19, 0.22, 0.23, 0.2 , 0.16])
     """
-    check_bounded(check_tally(tally), "a moving average needs the ends of the line")
+    check_bounded(tally, "a moving average needs the ends of the line", lossy=True)
     if not isinstance(tally.alphabet, Line):
         raise TypeError(
             "tally must be of secrets on a Line, whose neighbours are averaged, got "
@@ -75,19 +78,22 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
         )
     max_iter = arguments.whole("max_iter", max_iter, 0)
     check_rule(stop)
-    theta = np.full(tally.k, 1 / tally.k)
+    efficiency = tally.efficiency
+    # The update is that of the secrets seen, phi, the average that of all.
+    phi = to_seen(np.full(tally.k, 1 / tally.k), efficiency)
     before: Iterate | None = None
     with one_thread(), tqdm(desc="ems", unit=" steps", leave=False, disable=None, delay=1) as bar:
         for step in range(max_iter + 1):
-            p, g = ratios(tally, theta)
-            now = Iterate(tally, step, theta, p, g)
+            p, g = ratios(tally, phi)
+            now = Iterate(tally, step, phi, p, g)
             met = stop.met(now, before)
             if met or step == max_iter:
                 break
-            # theta g is the update of IBU.
-            before, theta = now, moving_average(theta * g)
+            # phi g is the update of IBU.
+            before = now
+            phi = to_seen(moving_average(to_all(phi * g, efficiency)), efficiency)
             bar.update()
-    return certified(tally, theta, Status.STOPPED if met else Status.MAX_ITER, step, f"ems, {stop}")
+    return certified(tally, phi, Status.STOPPED if met else Status.MAX_ITER, step, f"ems, {stop}")
 
 
 def moving_average(theta: Floats) -> Floats:

@@ -68,7 +68,9 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     with them the ratios :math:`g_x`; and none has mass where :math:`g_x` < 1. Of the secrets that
     are left, linear programmes give the range of each probability. Where it is a point, the reports
     determine it; where not, no estimator can tell from these reports alone, and a single estimate
-    hides it.
+    hides it. If reports get lost, this holds of the distribution among the secrets seen; the MLEs
+    :math:`\theta` of all secrets are a polytope, too, because :math:`\theta\,G` is the same up to
+    the factor :math:`\theta \cdot e`.
 
     Parameters
     ----------
@@ -118,7 +120,9 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     >>> found.upper.round(3)
     array([0.791, 0.209, 0.209])
     """
-    estimate = mle(check_tally(tally, weighted=True), tol=FINEST_TOLERANCE, strict=False)
+    estimate = mle(
+        check_tally(tally, lossy=True, weighted=True), tol=FINEST_TOLERANCE, strict=False
+    )
     # All other maximisers share the fitted probabilities of this one.
     maximisers = find_maximisers(tally, estimate.distribution, estimate.gap)
     found = MleSet(**vars(maximisers), estimate=estimate)

@@ -18,7 +18,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.limits import max_factorised_order
 from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
-from ibukit.domain.efficiency import determined_among_all
+from ibukit.domain.efficiency import determined_among_all, to_seen
 from ibukit.errors import ConvergenceError
 from ibukit.identification import _null_spaces
 from ibukit.identification._polytope import ZERO_MASS, Polytope, UnsolvedProgramme
@@ -161,8 +161,9 @@ class MaximiserSet(arguments.ReadOnlyArrays):
 def find_maximisers(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     """Return all maximisers, from one of them, `theta`, whose gap is known.
 
-    Tallies of k-RR and of geometric noise on a line have one maximiser by theory; for others the
-    rank of the rows of the secrets that may have mass decides, and then linear programmes.
+    If reports get lost, these are distributions of all secrets. Tallies of k-RR and of geometric
+    noise on a line have one maximiser by theory; for others the rank of the rows of the secrets
+    that may have mass decides, and then linear programmes.
     """
     why = _unique_by_theory(tally)
     with one_thread():
@@ -222,22 +223,35 @@ def _unique_by_theory(tally: Tally) -> str | None:
 
 def _find(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     if tally.k <= max_factorised_order():
-        concave = strictly_concave(tally)
+        concave = strictly_concave(tally.among_seen)
         if concave:
             return _unique(theta, f"the likelihood is strictly concave: {concave.reason}")
     # Secrets whose ratio is below 1 at every maximiser have mass 0 in all of them.
-    p, _ = ratios(tally, theta)
-    possible = np.flatnonzero(bound_on_ratios(tally, p, gap) >= 1)
+    seen = tally.among_seen
+    p, _ = ratios(seen, to_seen(theta, tally.efficiency))
+    possible = np.flatnonzero(bound_on_ratios(seen, p, gap) >= 1)
     refuse_if_too_large_to_decompose(len(possible))
-    spanned = _null_spaces.span(_null_spaces.seen_columns(tally, possible), len(possible))
+    spanned = _null_spaces.span(_null_spaces.seen_columns(seen, possible), len(possible))
     if spanned.rank == len(possible):
         why = (
             f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are "
             "independent"
         )
         return _unique(theta, why)
-    centre = theta[possible] / theta[possible].sum()
-    return _polytope_of(theta, possible, Polytope(centre, np.ascontiguousarray(spanned.null.T)))
+    centre, free = theta[possible] / theta[possible].sum(), spanned.null
+    if tally.efficiency is not None:
+        free = _directions_of_all(free, centre, tally.efficiency[possible])
+    return _polytope_of(theta, possible, Polytope(centre, np.ascontiguousarray(free.T)))
+
+
+def _directions_of_all(free: Floats, theta: Floats, efficiency: Floats) -> Floats:
+    """Convert directions among the secrets seen, one a column, to those of all secrets.
+
+    Maximisers phi + d among the secrets seen are (phi + d) / e of all, up to a factor. Along the
+    line to it from theta, the image of phi, the direction is d / e - theta sum_x d_x / e_x.
+    """
+    scaled = free / efficiency[:, None]
+    return np.asarray(np.linalg.qr(scaled - np.outer(theta, scaled.sum(axis=0)))[0])
 
 
 def bound_on_ratios(tally: Tally, p: Floats, gap: float) -> Floats:
