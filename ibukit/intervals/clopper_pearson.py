@@ -4,6 +4,9 @@ Each report's probability has its Clopper-Pearson interval, at a level that leav
 together (the union bound). Then lo <= theta M <= hi, and the ends of w . theta are linear
 programmes, for all functionals at once.
 
+If reports get lost, those that were seen have the probabilities (theta M)_z / (theta . e), and the
+region is lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e): linear in theta, too.
+
 With two kinds of reports the frequency of one is 1 minus that of the other, so that one interval
 holds both and no level is shared: it is Clopper and Pearson's interval itself.
 """
@@ -18,6 +21,7 @@ from scipy.optimize import linprog
 from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats
+from ibukit.domain.efficiency import efficiency_of
 from ibukit.intervals.finite_reports import counts_of_all_reports, require_finite
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.tally.tally import Tally, TallyPart
@@ -39,6 +43,9 @@ HIGHS_OPTIONS: Any = {
 class ClopperPearsonRegion:
     """{theta : lo <= theta M <= hi}, which holds the truth with probability at least `level`.
 
+    If reports get lost, e are the efficiencies, else ones, and it is {theta : lo (theta . e) <=
+    theta M <= hi (theta . e)}.
+
     If no distribution is in it, which happens in a few tallies of a thousand whose truth is at the
     boundary, the level is raised until one is.
     """
@@ -53,6 +60,8 @@ class ClopperPearsonRegion:
         self._matrix = np.concatenate(matrices, axis=1)
         self._seen, self._n = np.concatenate(counts), np.concatenate(totals)
         self._frequencies = sum(number_of_frequencies(part) for part in tally.parts)
+        lost = efficiency_of(tally.parts[0].mechanism)
+        self._seen_shares = np.ones(len(self._matrix)) if lost is None else lost
         self._error = 1 - level
         self._draw_bounds(self._error)
 
@@ -87,11 +96,18 @@ class ClopperPearsonRegion:
         self._error = low
         self._draw_bounds(low)
 
+    def _columns(self) -> tuple[Floats, Floats]:
+        """Return A and B of the region {theta : theta A <= hi, theta B >= lo}."""
+        # lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e), where theta sums to 1. Both are M if
+        # no report gets lost.
+        unseen = 1 - self._seen_shares[:, None]
+        return self._matrix + unseen * self._high, self._matrix + unseen * self._low
+
     def _solve(self, cost: Floats) -> Any:
-        transposed = self._matrix.T
+        at_most, at_least = self._columns()
         return linprog(
             cost,
-            A_ub=np.concatenate([transposed, -transposed]),
+            A_ub=np.concatenate([at_most.T, -at_least.T]),
             b_ub=np.r_[self._high, -self._low],
             A_eq=np.ones((1, len(cost))),
             b_eq=[1.0],
@@ -103,9 +119,10 @@ class ClopperPearsonRegion:
     def highest(self, w: Floats) -> float:
         """Return an upper bound by weak duality.
 
-        For every y and every member theta, w . theta = (w - M y) . theta + theta M y. The first
-        term is at most max_x (w - M y)_x, the second at most sum_z max(hi_z y_z, lo_z y_z). The
-        solver's dual prices are nearly the best y, but the bound holds however inexact they are.
+        For all prices y, y' >= 0 and every member theta, w . theta is (w - A y + B y') . theta +
+        theta A y - theta B y'. The first term is at most max_x (w - A y + B y')_x, the others at
+        most hi . y - lo . y'. The solver's dual prices are nearly the best, but the bound holds
+        however inexact they are.
         """
         solution = self._solve(-w)
         # If no distribution is left, the first programme tells, and all others see the new bounds.
@@ -116,7 +133,8 @@ class ClopperPearsonRegion:
             # Without prices only the trivial bound is proved.
             return float(w.max())
         above, below = np.maximum(-solution.ineqlin.marginals, 0.0).reshape(2, -1)
-        rest = (w - self._matrix @ (above - below)).max()
+        at_most, at_least = self._columns()
+        rest = (w - at_most @ above + at_least @ below).max()
         return float(min(rest + self._high @ above - self._low @ below, w.max()))
 
 
@@ -133,8 +151,11 @@ def clopper_pearson(request: IntervalRequest) -> Ends:
     success probabilities, whose mean is n (F M)_z. Its tails are lighter than those of a binomial
     variable of that mean (Hoeffding, 1956), so the same intervals hold. The people of each
     mechanism have frequencies of their own, in a region of their own; those of all are the mean.
+    Frequencies of people whose reports get lost are refused.
     """
-    tally, functionals = request.checked_tally(), request.functionals
+    tally, functionals = request.checked_tally(lossy=True), request.functionals
+    if tally.efficiency is not None:
+        request.refuse_frequencies("guaranteed")
     if request.target == "distribution" or len(tally.parts) == 1:
         return ends(ClopperPearsonRegion(tally, request.level), functionals)
     all_frequencies = sum(number_of_frequencies(part) for part in tally.parts)

@@ -17,7 +17,7 @@ from ibukit.intervals.betting import betting
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson
 from ibukit.intervals.credible import credible
-from ibukit.intervals.profile import profile
+from ibukit.intervals.lossy_profile import profile
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
@@ -130,7 +130,7 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     if request.tally is not None and has_trials(request.tally):
         return measured.default_ends(request, wald)
     try:
-        request.checked_tally()
+        request.checked_tally(lossy=True)
     except ValueError:
         return wald(request), np.full(r, "wald", dtype=object)
     if r * k <= MAX_SECRETS_PROFILED_BY_DEFAULT**2:

@@ -15,7 +15,6 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import sqp
-from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
@@ -92,6 +91,11 @@ class Profile:
 
     def _between(self, inside: Tilted, outside: Tilted) -> float:
         """Return w . theta where the segment from a member to a distribution outside leaves."""
+        share = self._share_inside(inside, outside)
+        return (1 - share) * inside.answer + share * outside.answer
+
+    def _share_inside(self, inside: Tilted, outside: Tilted) -> float:
+        """Return the share of the segment from a member to a distribution outside that is in."""
         q, rise = self.likelihood.q, outside.p - inside.p
         low, high = 0.0, 1.0
         fit_low, fit_high = inside.fit, outside.fit
@@ -112,7 +116,7 @@ class Profile:
             # Rounding may have the order of the two reversed at last.
             if high - low <= SEGMENT_TOLERANCE or not fit_high < self.floor <= fit_low:
                 break
-        return (1 - low) * inside.answer + low * outside.answer
+        return low
 
     def _along_tilts(self, w: Floats) -> Iterator[Tilted]:
         """Yield tilted maximisers on the way to the one with f = floor.
@@ -189,10 +193,3 @@ def next_tilt(low: float, below: float, high: float, above: float, wanted: float
     # than halfway to the largest tilt.
     grown = 1.05 * low * wanted / max(wanted + below, 1e-12 * wanted)
     return min(grown, (low + high) / 2)
-
-
-def profile(request: IntervalRequest) -> Ends:
-    """Return the ends of the profile likelihood."""
-    request.refuse_frequencies("profile")
-    request.refuse_if_too_slow("profile")
-    return ends(Profile.of(request.checked_tally(), request.level), request.functionals)

@@ -14,6 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.domain.distributions import quantize
+from ibukit.domain.efficiency import to_all, to_seen
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.mechanisms.draws import drawable
 from ibukit.solvers import Problem, maximise, maximise_near
@@ -48,6 +49,7 @@ def bootstrap(
 
     Where a matrix was measured, its trials are drawn anew as well: as many of each secret, with the
     shares that were measured.
+    If reports get lost, the number of those seen is held fixed.
 
     Each draw's estimate is certified as `mle` certifies; on a dense channel with few secrets it is
     sought first on the support of this estimate, which is three times faster. Other solvers gain
@@ -77,8 +79,13 @@ def bootstrap(
     if request.target == "frequencies" and kind != "parametric":
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")
     draws, rng = enough_draws(draws, (1 + request.level) / 2), seeded(seed)
-    tally, functionals = request.checked_tally(), request.functionals
-    theta = request.theta
+    tally, functionals = request.checked_tally(lossy=True), request.functionals
+    efficiency = tally.efficiency
+    if efficiency is not None:
+        request.refuse_frequencies("bootstrap")
+    # If reports get lost, as many are drawn again from the secrets among those seen, and each
+    # estimate of these is converted to all secrets.
+    tally, theta = tally.among_seen, to_seen(request.theta, efficiency)
     people = (
         [whole_people(theta, part.n) for part in tally.parts]
         if request.target == "frequencies"
@@ -98,8 +105,8 @@ def bootstrap(
         results = _estimates(tallies, theta, n_jobs)
         answers = np.array(
             [
-                functionals.values(theta)
-                for theta in tqdm(results, total=draws, desc="bootstrap", disable=None, leave=False)
+                functionals.values(to_all(phi, efficiency))
+                for phi in tqdm(results, total=draws, desc="bootstrap", disable=None, leave=False)
             ]
         )
         if people is None:

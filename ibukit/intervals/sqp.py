@@ -43,14 +43,17 @@ MAX_ENTERING, MAX_ENTERING_BY_TILT = 20, 3
 SLACK_TOLERANCE = 1e-12
 
 
-def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
+def steps(
+    likelihood: Likelihood, w: Floats, floor: float, start: Tilted | None = None
+) -> Iterator[Tilted]:
     """Yield points on the way to the largest w . theta over {f >= floor}, weights from 0 to 1.
 
-    The iteration ends where a step fails, and at once if the channel is not dense.
+    The way begins at `start`, by default at the maximum. The iteration ends where a step fails, and
+    at once if the channel is not dense.
     """
     if likelihood.rows is None:
         return
-    point = likelihood.best
+    point = likelihood.best if start is None else start._replace(answer=float(w @ start.theta))
     entering = _next_to_enter(w, point)
     for _ in range(MAX_QUADRATICS):
         on = point.theta > 0
