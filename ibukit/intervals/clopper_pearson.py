@@ -14,6 +14,7 @@ holds both and no level is shared: it is Clopper and Pearson's interval itself.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.optimize import linprog
 from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.domain.efficiency import efficiency_of
 from ibukit.intervals.finite_reports import counts_of_all_reports, require_finite
 from ibukit.intervals.request import Ends, IntervalRequest, ends
@@ -40,7 +42,42 @@ HIGHS_OPTIONS: Any = {
 }
 
 
-class ClopperPearsonRegion:
+class ConfidenceBoxes(ABC):
+    """A region by an interval for each report, whose level is raised where it is empty."""
+
+    misfit = "tally does not fit its mechanism: no distribution makes all reports as frequent"
+
+    def __init__(self, level: float):
+        self._error = 1 - level
+        self._draw_bounds(self._error)
+
+    @abstractmethod
+    def _draw_bounds(self, error: float) -> None:
+        """Set the intervals, which are all right but with probability `error`."""
+
+    @abstractmethod
+    def _is_empty(self) -> bool:
+        """Return whether nothing is in the region."""
+
+    def _raise_level(self) -> None:
+        """Lower the error probability to the largest one that leaves a distribution."""
+        error = self._error
+        low = FALSE_ALARM_PROBABILITY
+        self._draw_bounds(low)
+        if self._is_empty():
+            raise ValueError(
+                f"{self.misfit} as they were seen, and the right mechanism makes such a tally with "
+                f"probability {low:g} at most; is it the mechanism that made them?"
+            )
+        while error > ERRORS_MEET * low:
+            middle = math.sqrt(low * error)
+            self._draw_bounds(middle)
+            low, error = (low, middle) if self._is_empty() else (middle, error)
+        self._error = low
+        self._draw_bounds(low)
+
+
+class ClopperPearsonRegion(ConfidenceBoxes):
     """{theta : lo <= theta M <= hi}, which holds the truth with probability at least `level`.
 
     If reports get lost, e are the efficiencies, else ones, and it is {theta : lo (theta . e) <=
@@ -62,9 +99,9 @@ class ClopperPearsonRegion:
         self._frequencies = sum(number_of_frequencies(part) for part in tally.parts)
         lost = efficiency_of(tally.parts[0].mechanism)
         self._seen_shares = np.ones(len(self._matrix)) if lost is None else lost
-        self._error = 1 - level
-        self._draw_bounds(self._error)
+        super().__init__(level)
 
+    @override
     def _draw_bounds(self, error: float) -> None:
         # Each end of each frequency's interval may be wrong with the same probability; together,
         # by the union bound, with `error`.
@@ -75,26 +112,9 @@ class ClopperPearsonRegion:
         self._low[some] = betaincinv(seen[some], (n - seen + 1)[some], error)
         self._high[~all_] = betaincinv((seen + 1)[~all_], (n - seen)[~all_], 1 - error)
 
+    @override
     def _is_empty(self) -> bool:
         return bool(self._solve(np.zeros(len(self._matrix))).status == INFEASIBLE)
-
-    def _raise_level(self) -> None:
-        """Lower the error probability to the largest one that leaves a distribution."""
-        error = self._error
-        low = FALSE_ALARM_PROBABILITY
-        self._draw_bounds(low)
-        if self._is_empty():
-            raise ValueError(
-                "tally does not fit its mechanism: no distribution makes all reports as frequent "
-                f"as they were seen, and the right mechanism makes such a tally with probability "
-                f"{low:g} at most; is it the mechanism that made them?"
-            )
-        while error > ERRORS_MEET * low:
-            middle = math.sqrt(low * error)
-            self._draw_bounds(middle)
-            low, error = (low, middle) if self._is_empty() else (middle, error)
-        self._error = low
-        self._draw_bounds(low)
 
     def _columns(self) -> tuple[Floats, Floats]:
         """Return A and B of the region {theta : theta A <= hi, theta B >= lo}."""

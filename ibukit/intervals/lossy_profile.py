@@ -22,6 +22,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import sqp
+from ibukit.intervals.line_maximum import least_maximum
 from ibukit.intervals.profile import ENDS_MEET, Profile
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
@@ -34,8 +35,6 @@ MAX_VALUES = 30
 FINEST_BRACKET = 1e-14
 # A round must lessen the distance of what is attained from the bound by this share.
 MIN_PROGRESS = 1e-3
-# Pairs of lines whose meeting point is tried for the least bound.
-MAX_MEETINGS = 30
 
 
 class LossyProfile(Profile):
@@ -147,34 +146,6 @@ class LossyProfile(Profile):
             return 1.0
         excess = self._efficiency * (point.ratios - math.exp(self.floor - point.fit))
         return least_maximum(w, excess, span / point.slope)
-
-
-def least_maximum(heights: Floats, slopes: Floats, s: float) -> float:
-    """Return the least max_x heights_x + s slopes_x over s >= 0, or a number just above it.
-
-    The search begins at `s`. Of two lines, one that falls and is the largest at a small s and one
-    that rises and is the largest at a larger s, the next s is where they meet: this ends at the
-    minimum of the convex function.
-    """
-    falling, rising = int(heights.argmax()), -1
-    least = float(heights[falling])
-    for _ in range(MAX_MEETINGS):
-        values = heights + s * slopes
-        x = int(values.argmax())
-        least = min(least, float(values[x]))
-        if x in (falling, rising) or slopes[x] == 0:
-            break
-        if slopes[x] < 0:
-            falling = x
-            if rising < 0:
-                s *= 2
-                continue
-        else:
-            rising = x
-        if slopes[falling] >= slopes[rising]:
-            break
-        s = float((heights[falling] - heights[rising]) / (slopes[rising] - slopes[falling]))
-    return least
 
 
 def profile(request: IntervalRequest) -> Ends:

@@ -1,0 +1,37 @@
+"""The least maximum of lines: the best multiplier of a bound by duality."""
+
+from __future__ import annotations
+
+from ibukit._ground.arguments import Floats
+
+# Values of s tried, and the factor by which s grows until a line that rises is the largest.
+MAX_MEETINGS, GROWTH = 40, 4.0
+
+
+def least_maximum(heights: Floats, slopes: Floats, s: float) -> float:
+    """Return the least max_x heights_x + s slopes_x over s >= 0, or a number just above it.
+
+    The search begins at `s`. Of two lines, one that falls and is the largest at a small s and one
+    that rises and is the largest at a larger s, the next s is where they meet: this ends at the
+    minimum of the convex function.
+    """
+    falling, rising = int(heights.argmax()), -1
+    least = float(heights[falling])
+    if slopes[falling] >= 0:
+        return least
+    for _ in range(MAX_MEETINGS):
+        values = heights + s * slopes
+        x = int(values.argmax())
+        least = min(least, float(values[x]))
+        # The larger of two lines where they meet is one of them: this is the minimum.
+        if slopes[x] == 0 or x == rising or (x == falling and rising >= 0):
+            break
+        if slopes[x] > 0:
+            rising = x
+        else:
+            falling = x
+            if rising < 0:
+                s *= GROWTH
+                continue
+        s = float((heights[falling] - heights[rising]) / (slopes[rising] - slopes[falling]))
+    return least
