@@ -331,8 +331,8 @@ class Estimate(ReadOnlyArrays):
         request = self._request(parse_functionals(of, self.alphabet), level, "distribution")
         method = "wald" if method is None and self._of_sums else method
         if method is None:
-            return intervals.default_ends(request)
-        ends = intervals.interval(request, method, {})
+            return self._default_ends(request)
+        ends = self._ends_by(request, method, {})
         return ends, np.full(len(request.functionals), method, dtype=object)
 
     def _repr_html_(self) -> str:
@@ -702,8 +702,16 @@ class Estimate(ReadOnlyArrays):
         """
         functionals = parse_functionals(of, self.alphabet)
         request = self._request(functionals, arguments.fraction("level", level, "()"), target)
-        lower, upper = intervals.interval(request, method, options)
+        lower, upper = self._ends_by(request, method, options)
         return functionals.answer(lower), functionals.answer(upper)
+
+    # `Unfolded` overrides these two, because a background changes the likelihood.
+
+    def _ends_by(self, request: IntervalRequest, method: str, options: dict[str, Any]) -> Ends:
+        return intervals.interval(request, method, options)
+
+    def _default_ends(self, request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
+        return intervals.default_ends(request)
 
     def _request(
         self, functionals: LinearFunctionals, level: float, target: str

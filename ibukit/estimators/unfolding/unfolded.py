@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
-from ibukit.domain.linear_functionals import LinearFunctionals
+from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
 from ibukit.estimate import Estimate
 from ibukit.estimators.unfolding.inputs import tally_of
+from ibukit.estimators.unfolding.interval_methods import PoissonIntervals
 from ibukit.fisher_information import (
     covariance_of_all,
     delta_method_covariance,
     delta_method_variances,
 )
 from ibukit.identification.maximisers import determined_probabilities
+from ibukit.intervals import IntervalRequest
+from ibukit.intervals.poisson_model import PoissonModel
+from ibukit.intervals.request import Ends
 from ibukit.mechanisms import MatrixMechanism
+
+# Secrets up to which tables over a background have profile intervals, a few seconds.
+MAX_SECRETS_PROFILED_BY_DEFAULT = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,6 +116,109 @@ class Unfolded(Estimate):
         """
         every_count = np.eye(len(self.distribution))
         return np.sqrt(np.diag(delta_method_covariance(self._information, every_count)))
+
+    def count_intervals(
+        self,
+        level: float = 0.95,
+        of: Any = None,
+        method: str = "profile",
+        **options: Any,
+    ) -> tuple[float | Floats, float | Floats]:
+        r"""Intervals of the numbers of secrets, or of weighted sums of them.
+
+        They are of :math:`\lambda_x`, the expected number of each secret, seen or not, background
+        not among them.
+
+        - ``"profile"``: the range of :math:`w \cdot \lambda` over :math:`\{\lambda \ge 0 :
+          l(\lambda) \ge \max l - z^2 / 2\}`, with the Poisson likelihood
+          :math:`l = \sum_z n_z \log\nu_z - \nu_z` and z the normal quantile. It is given from
+          outside, by a bound that is proved. Covers with probability about `level` in the limit.
+        - ``"wald"``: the numbers -+ z `count_errors`, cut at 0.
+        - ``"guaranteed"``: covers with probability at least `level` at any number of counts: the
+          range over all :math:`\lambda` with each :math:`\nu_z` in its Garwood interval, for all
+          numbers at once.
+        - ``"bootstrap"``: quantiles of the most likely numbers of drawn counts. Covers too rarely
+          where numbers are 0.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+        of : optional
+            Weights of sums, as `standard_errors` takes them: ``[1, 1, 0]`` or a list of labels is
+            the number of two secrets together.
+        method : {"profile", "wald", "guaranteed", "bootstrap"}
+        **options
+            Of "bootstrap": draws=1000, seed=0.
+
+        Returns
+        -------
+        (lower, upper) : floats, or ndarrays of shape (k,) or (r,)
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1 or the method is not known, if counts are weights and
+            the method is not "wald", or ("guaranteed") if matrix and background would make such
+            counts with probability 1e-6 at most.
+        TooLarge
+            If there are more than 1,000 secrets ("profile").
+
+        References
+        ----------
+        .. [garwood] Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> unfolded = ik.unfold([80, 80], [[0.6, 0.2], [0.1, 0.3]], background=[10, 30])
+        >>> lower, upper = unfolded.count_intervals()
+        >>> lower.round(1), upper.round(1)
+        (array([67.3, 34.7]), array([136.8, 173.6]))
+        >>> lower, upper = unfolded.count_intervals(of=[1, 1])
+        >>> round(lower, 1), round(upper, 1)
+        (147.9, 259.8)
+        """
+        level = arguments.fraction("level", level, "()")
+        functionals = parse_functionals(of, self.alphabet)
+        lower, upper = self._intervals.of_numbers(functionals, level, method, options)
+        return functionals.answer(lower), functionals.answer(upper)
+
+    @override
+    def _ends_by(self, request: IntervalRequest, method: str, options: dict[str, Any]) -> Ends:
+        if self.background is None:
+            return super()._ends_by(request, method, options)
+        if not arguments.is_one_of(request.target, ("distribution",)):
+            raise ValueError(
+                "target must be 'distribution' over a background, got "
+                f"{request.target!r}: nobody knows which counts are part of it"
+            )
+        if arguments.is_one_of(method, ("wald",)):
+            return super()._ends_by(request, method, options)
+        return self._intervals.of_shares(request.functionals, request.level, method, options)
+
+    @override
+    def _default_ends(self, request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
+        if self.background is None:
+            return super()._default_ends(request)
+        small = len(self.distribution) <= MAX_SECRETS_PROFILED_BY_DEFAULT
+        rows = len(request.functionals)
+        small &= rows <= MAX_SECRETS_PROFILED_BY_DEFAULT
+        whole = bool((self.observed == np.rint(self.observed)).all())
+        method = "profile" if small and whole else "wald"
+        return self._ends_by(request, method, {}), np.full(rows, method, dtype=object)
+
+    @property
+    def _intervals(self) -> PoissonIntervals:
+        """Intervals of the Poisson likelihood, in which the number of counts is random."""
+        background = np.zeros(len(self.observed)) if self.background is None else self.background
+        model = PoissonModel(self.unit * self.mechanism.matrix(), self.observed, background)
+        return PoissonIntervals(model, self.counts, self._count_errors_of)
+
+    def _count_errors_of(self, functionals: LinearFunctionals) -> Floats:
+        every_count = np.eye(len(self.distribution))
+        weights = every_count if functionals.weights is None else functionals.weights
+        return np.sqrt(delta_method_variances(self._information, every_count, weights))
 
     @cached_property
     @override
