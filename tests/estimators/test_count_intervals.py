@@ -13,8 +13,8 @@ PLAIN = ik.unfold([80, 50], RESPONSE)
 
 def test_without_a_background_shares_are_those_of_the_tally():
     # The maximum over the number of events leaves the likelihood of the reports.
-    from ibukit.intervals.poisson_model import PoissonModel
-    from ibukit.intervals.poisson_profile import PoissonProfile
+    from ibukit.intervals.poisson.model import PoissonModel
+    from ibukit.intervals.poisson.profile import PoissonProfile
 
     region = PoissonProfile(PoissonModel(RESPONSE, np.array([80.0, 50.0]), np.zeros(2)), 0.95)
     lower, upper = PLAIN.interval()

@@ -6,9 +6,9 @@ from scipy.optimize import brentq, linprog, minimize, minimize_scalar
 from scipy.stats import chi2, norm
 
 from ibukit.intervals.line_maximum import least_maximum
-from ibukit.intervals.poisson_boxes import GarwoodRegion
-from ibukit.intervals.poisson_model import PoissonModel
-from ibukit.intervals.poisson_profile import PoissonProfile
+from ibukit.intervals.poisson.boxes import GarwoodRegion
+from ibukit.intervals.poisson.model import PoissonModel
+from ibukit.intervals.poisson.profile import PoissonProfile
 
 HALF = norm.ppf(0.975) ** 2 / 2
 TWO = np.array([[0.6, 0.2], [0.1, 0.3]])

@@ -14,15 +14,15 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.linear_functionals import LinearFunctionals, normal_quantile
 from ibukit.estimators.unfolding.poisson import maximise_signal
-from ibukit.intervals.poisson_boxes import GarwoodRegion
-from ibukit.intervals.poisson_model import (
+from ibukit.intervals.poisson.boxes import GarwoodRegion
+from ibukit.intervals.poisson.model import (
     PoissonModel,
     PoissonRegion,
     cut_at_zero,
     number_ends,
     share_ends,
 )
-from ibukit.intervals.poisson_profile import PoissonProfile
+from ibukit.intervals.poisson.profile import PoissonProfile
 from ibukit.intervals.request import Ends
 from ibukit.intervals.resampling import enough_draws, rank_of, seeded
 

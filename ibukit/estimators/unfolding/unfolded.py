@@ -23,7 +23,7 @@ from ibukit.fisher_information import (
 )
 from ibukit.identification.maximisers import determined_probabilities
 from ibukit.intervals import IntervalRequest
-from ibukit.intervals.poisson_model import PoissonModel
+from ibukit.intervals.poisson.model import PoissonModel
 from ibukit.intervals.request import Ends
 from ibukit.mechanisms import MatrixMechanism
 

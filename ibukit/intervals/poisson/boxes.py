@@ -15,7 +15,7 @@ from scipy.special import gammaincinv
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.intervals.clopper_pearson import HIGHS_OPTIONS, INFEASIBLE, ConfidenceBoxes
-from ibukit.intervals.poisson_model import PoissonModel
+from ibukit.intervals.poisson.model import PoissonModel
 
 
 class GarwoodRegion(ConfidenceBoxes):

@@ -28,7 +28,7 @@ from ibukit._ground.arguments import Floats, readable
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.errors import TooLarge
 from ibukit.intervals.line_maximum import least_maximum
-from ibukit.intervals.poisson_model import PoissonModel
+from ibukit.intervals.poisson.model import PoissonModel
 
 # Secrets for which a dense matrix is factorised at every step; more are refused, as they would take
 # hours.

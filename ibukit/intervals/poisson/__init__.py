@@ -1,0 +1,1 @@
+"""Intervals of Poisson counts over a background, and of the numbers behind them."""
