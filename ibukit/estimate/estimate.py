@@ -638,6 +638,11 @@ class Estimate(ReadOnlyArrays):
           estimate or, with kind="reports", drawn from the reports. Covers too rarely at the
           boundary.
 
+        If reports get lost, all but "calibrated" and the other constructions of "guaranteed" than
+        boxes are for the distribution of all secrets, given the number of reports that were seen.
+        Over a background (`unfold`) there are "profile", "wald", "guaranteed" by boxes and
+        "bootstrap".
+
         All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
         "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
         directions open. All take the mechanism for exactly known, unless its matrix was measured

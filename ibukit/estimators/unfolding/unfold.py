@@ -82,11 +82,11 @@ def unfold(
     Returns
     -------
     Unfolded
-        An `Estimate` with `counts`, `count_errors()`, `total` and `expected`. `gap` bounds how far
-        the Poisson likelihood is from its maximum over all :math:`\lambda`, in nats per report, and
-        `log_likelihood` is that likelihood without :math:`\log n_{z}`!. Where the background alone
-        explains the counts best, `total` and all `counts` are 0; no distribution is then
-        determined, and the uniform one stands for all.
+        An `Estimate` with `counts`, `count_errors()`, `count_intervals()`, `total` and `expected`.
+        `gap` bounds how far the Poisson likelihood is from its maximum over all :math:`\lambda`, in
+        nats per report, and `log_likelihood` is that likelihood without :math:`\log n_{z}`!. Where
+        the background alone explains the counts best, `total` and all `counts` are 0; no
+        distribution is then determined, and the uniform one stands for all.
 
     Raises
     ------
