@@ -48,8 +48,7 @@ def bootstrap(
     each tally has one estimate. "calibrated", "profile" and "guaranteed" see both.
 
     Where a matrix was measured, its trials are drawn anew as well: as many of each secret, with the
-    shares that were measured.
-    If reports get lost, the number of those seen is held fixed.
+    shares that were measured. If reports get lost, the number of those seen is held fixed.
 
     Each draw's estimate is certified as `mle` certifies; on a dense channel with few secrets it is
     sought first on the support of this estimate, which is three times faster. Other solvers gain
