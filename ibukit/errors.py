@@ -60,6 +60,13 @@ class MatrixUncertain(IbukitError, ValueError):
     """
 
 
+class WeightsRefused(IbukitError, ValueError):
+    """A method that needs whole counts of independent reports was asked of weighted ones.
+
+    The message says what takes weights.
+    """
+
+
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 

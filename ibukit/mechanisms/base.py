@@ -31,6 +31,7 @@ from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits, RationalMatrix
 from ibukit.mechanisms.draws import drawable, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
+from ibukit.tally.survey_rows import with_weights
 from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
 
 # End of the error message for a label that is not in the alphabet.
@@ -371,8 +372,11 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         if arguments.flag("weighted", weighted) and counts is None:
             raise ValueError("counts must be given where weighted is True, got None")
         check = arguments.weights if weighted else arguments.counts
-        n = len(checked_reports)
-        return self._count(checked_reports, None if counts is None else check("counts", counts, n))
+        if counts is None:
+            return self._count(checked_reports, None)
+        often = check("counts", counts, len(checked_reports))
+        tally = self._count(checked_reports, often)
+        return with_weights(tally, checked_reports, often) if weighted else tally
 
     def _read_reports(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
         """Reports, labels or codes, in the form of `check_reports`."""

@@ -2,3 +2,4 @@
 
 from ibukit.tables.groups import Group as Group
 from ibukit.tables.groups import TableReports as TableReports
+from ibukit.tables.survey_columns import survey_columns as survey_columns

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit.errors import MissingExtra
+from ibukit.tables.survey_columns import CLUSTER, NO_SURVEY, STRATUM, SurveyColumns, SurveyRows
 
 # Names of the columns while they are counted; the table's own names may clash.
 BY, OWNER, COUNT, BAD = "by", "owner", "count", "bad"
@@ -33,6 +34,8 @@ class Piece:
         Of float, if they are sums of weights.
     owners : ndarray of object, shape (s,), or None
         Tuples of the values that name the group which a report belongs to.
+    survey : SurveyRows or None
+        What else is known of weights.
     """
 
     values: NDArray[Any]
@@ -40,6 +43,7 @@ class Piece:
     by: NDArray[Any] | None
     counts: Ints
     owners: NDArray[Any] | None = None
+    survey: SurveyRows | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Columns:
     """True if the counts are weights, any numbers from 0 on."""
     groups: tuple[str, ...] = ()
     """Columns that name the groups, if each gets a tally of its own."""
+    survey: SurveyColumns = NO_SURVEY
 
     def named(self, frame: Any) -> Any:
         """Return the used columns under internal names; lazy frames stay lazy."""
@@ -61,6 +66,7 @@ class Columns:
         ]
         selected += [nw.col(name).alias(f"{BY}{i}") for i, name in enumerate(self.by)]
         selected += [nw.col(name).alias(f"{OWNER}{i}") for i, name in enumerate(self.groups)]
+        selected += self.survey.named()
         if self.count is not None:
             selected.append(nw.col(self.count).alias(COUNT))
         frame = _without_dictionaries(frame.select(*selected))
@@ -69,7 +75,9 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """The table's own names of the columns that are used, each once."""
-        names = dict.fromkeys([*self.report, *self.by, *self.groups, self.count])
+        names = dict.fromkeys(
+            [*self.report, *self.by, *self.groups, *self.survey.names, self.count]
+        )
         return [name for name in names if name is not None]
 
     @property
@@ -79,14 +87,15 @@ class Columns:
 
     @property
     def keys(self) -> list[str]:
-        """Internal names of the columns to group by: of report, mechanism and group."""
-        counted = (("report", self.report), (BY, self.by), (OWNER, self.groups))
+        """Internal names of the columns to group by: report, mechanism, group and unit."""
+        units = ((STRATUM, self.survey.strata), (CLUSTER, self.survey.clusters))
+        counted = (("report", self.report), (BY, self.by), (OWNER, self.groups), *units)
         return [f"{role}{i}" for role, names in counted for i in range(len(names))]
 
     def worth_grouping(self, frame: Any) -> bool:
         """Return whether reports repeat so often that grouping them pays."""
         schema = frame.collect_schema()
-        owners = [f"{OWNER}{i}" for i in range(len(self.groups))]
+        owners = self.keys[len(self.report) + len(self.by) :]
         # Engines cannot group by lists, which `TableReports` then refuses by name.
         if any(_holds_lists(frame, schema[name], name) for name in owners):
             return False
@@ -102,7 +111,7 @@ class Columns:
         groups = frame.group_by(self.keys)
         if self.count is None:
             return collected(groups.agg(nw.len().alias(COUNT)))
-        rows = collected(groups.agg(nw.col(COUNT).sum(), nw.col(BAD).sum()))
+        rows = collected(groups.agg(*self._sums(), nw.col(BAD).sum()))
         self._refuse_bad_counts(rows, frame)
         return rows.drop(BAD)
 
@@ -110,7 +119,11 @@ class Columns:
         """Return the sum of several results of `grouped`."""
         if len(parts) == 1:
             return parts[0]
-        return collected(nw.concat(parts).group_by(self.keys).agg(nw.col(COUNT).sum()))
+        return collected(nw.concat(parts).group_by(self.keys).agg(*self._sums()))
+
+    def _sums(self) -> list[Any]:
+        of_weights = self.survey.sums if self.weighted else []
+        return [nw.col(name).sum() for name in [COUNT, *of_weights]]
 
     def piece(self, rows: nw.DataFrame[Any]) -> Piece:
         """Return the reports of a computed frame, whether its rows are grouped or not."""
@@ -126,6 +139,13 @@ class Columns:
         # A row without a mechanism or a group counts as missing, too.
         by, unnamed = _tuples(rows, BY, len(self.by))
         owners, unowned = _tuples(rows, OWNER, len(self.groups))
+        survey = None
+        if self.weighted:
+            units = [_tuples(rows, STRATUM, len(self.survey.strata))]
+            units.append(_tuples(rows, CLUSTER, len(self.survey.clusters)))
+            sums = np.array([rows[name].to_numpy() for name in self.survey.sums], dtype=float)
+            survey = SurveyRows.read(units[0][0], units[1][0], sums)
+            unowned = unowned | units[0][1] | units[1][1]
         missing = missing | unnamed | unowned
         kind = float if self.weighted else int
         counts = (
@@ -133,7 +153,7 @@ class Columns:
             if COUNT in rows.columns
             else np.ones(len(rows))
         )
-        return Piece(values, missing, by, np.asarray(counts, dtype=kind), owners)
+        return Piece(values, missing, by, np.asarray(counts, dtype=kind), owners, survey)
 
     def _whole_counts(self, frame: Any) -> Any:
         """Return the frame with wide counts and a column that marks those that are refused."""
@@ -154,7 +174,8 @@ class Columns:
             wide = n.cast(nw.Int64)
         else:
             bad = bad | (n.round(0) != n)
-        return frame.with_columns(bad.cast(nw.Int64).fill_null(1).alias(BAD), wide.alias(COUNT))
+        frame = frame.with_columns(bad.cast(nw.Int64).fill_null(1).alias(BAD), wide.alias(COUNT))
+        return self.survey.with_sums(frame, COUNT) if self.weighted else frame
 
     def _refuse_bad_counts(self, rows: nw.DataFrame[Any], frame: Any) -> None:
         if not len(rows) or not rows[BAD].sum():

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit._ground.doors import words_of
-from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
@@ -40,6 +39,8 @@ from ibukit.tables.report_codes import (
     numbers_in_rows,
     rows_of_lists,
 )
+from ibukit.tables.report_forms import accepted_by, has_bit_texts, name_of, reports_of
+from ibukit.tables.survey_columns import NO_SURVEY, SurveyColumns, SurveyRows
 
 
 class Group(NamedTuple):
@@ -51,6 +52,8 @@ class Group(NamedTuple):
     codes: bool
     owners: Ints
     """Number of the group that each report belongs to, a place in `TableReports.owners`."""
+    survey: SurveyRows | None = None
+    """What else is known of weights."""
 
 
 class TableReports:
@@ -60,6 +63,8 @@ class TableReports:
     ----------
     table, mechanism, report, count, epsilon, by, unknown, missing, weighted, groups
         As for `Tally.from_table`.
+    survey : SurveyColumns
+        Its strata, clusters and replicate weights.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class TableReports:
         missing: str = "raise",
         weighted: bool = False,
         groups: str | Sequence[str] | None = None,
+        survey: SurveyColumns = NO_SURVEY,
     ) -> None:
         for name, action in (("unknown", unknown), ("missing", missing)):
             if not arguments.is_one_of(action, words := words_of("Tally.from_table", name)):
@@ -92,13 +98,15 @@ class TableReports:
             else arguments.items("report", report, "a column, or several")
         )
         owners = names_of_groups(groups)
-        self.columns = Columns(report_columns, self._choose.columns, count, weighted, owners)
+        self.columns = Columns(
+            report_columns, self._choose.columns, count, weighted, owners, survey
+        )
         self._check_columns()
         self.dropped: dict[str, int] = {}
         # Groups of the table with their numbers, in the order of first occurrence.
         self.owners: dict[tuple[Any, ...], int] = {}
         # Codes, counts and owners of reports that can be listed, by the id of their mechanism.
-        self._listed: dict[int, tuple[Any, list[tuple[Ints, Ints, Ints]]]] = {}
+        self._listed: dict[int, tuple[Any, list[tuple[Any, ...]]]] = {}
 
     def _check_columns(self) -> None:
         names = self._table.names
@@ -106,7 +114,7 @@ class TableReports:
         roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
         roles += [("epsilon or by", name) for name in self.columns.by]
         roles += [("groups", name) for name in self.columns.groups]
-        roles += [("count", self.columns.count)]
+        roles += [("count", self.columns.count), *self.columns.survey.roles]
         if not self.columns.report:
             raise ValueError("report must name a column, or several, got none")
         for role, name in roles:
@@ -132,9 +140,10 @@ class TableReports:
             raise kind(f"{line}: {reason}") from error
         # Codes take little room, so they are collected over all pieces and tallied at once.
         for mechanism, pieces in self._listed.values():
-            codes, counts, owners = (np.concatenate(column) for column in zip(*pieces, strict=True))
+            *columns, surveys = zip(*pieces, strict=True)
+            codes, counts, owners = map(np.concatenate, columns)
             if counts.any():
-                yield Group(mechanism, codes, counts, True, owners)
+                yield Group(mechanism, codes, counts, True, owners, SurveyRows.joined(surveys))
 
     def order(self, mechanism: Any) -> tuple[Any, ...]:
         """Return the place of a mechanism, whatever the order in which an engine reads rows."""
@@ -195,12 +204,12 @@ class TableReports:
             refuse_geometries(values, self.columns.report)
             require_pairs(self.columns.report, mechanism, grid)
         has_parts = alphabet is not None and not isinstance(alphabet, Grid) and values.ndim == 2
-        if values.ndim == 2 and not (has_parts or _has_bit_texts(values, mechanism)):
+        if values.ndim == 2 and not (has_parts or has_bit_texts(values, mechanism)):
             values = numbers_in_rows(values)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
             if self._action["unknown"] == "drop" and kind is not ReportKind.POINTS:
-                known[known] = _accepted_by(mechanism, reports[known])
+                known[known] = accepted_by(mechanism, reports[known])
         else:
             reports = self._codes(values, alphabet, mechanism)
             known = reports >= 0
@@ -210,12 +219,13 @@ class TableReports:
             )
         # Unknown reports have been refused, or counted as dropped.
         reports, counts, owners = reports[known], counts[known], owners[known]
+        survey = None if piece.survey is None else piece.survey.take(rows[known])
         if alphabet is not None:
             pieces = self._listed.setdefault(id(mechanism), (mechanism, []))[1]
-            pieces.append((reports, counts, owners))
+            pieces.append((reports, counts, owners, survey))
         elif counts.any():
             # Points have been read; an array of them would be looked at once more.
-            yield Group(mechanism, reports, counts, kind is ReportKind.POINTS, owners)
+            yield Group(mechanism, reports, counts, kind is ReportKind.POINTS, owners, survey)
 
     def _numbers_of_owners(self, piece: Piece, rows: Ints) -> Ints:
         """Return the number of the group of each row, 0 in a table without groups."""
@@ -243,7 +253,7 @@ class TableReports:
             if has_tuples(alphabet, len(named)):
                 return codes_of_tuples(values, alphabet, self._table.textual)
             raise ValueError(
-                f"report must name one column for {_name(mechanism)}, got {named}; labels of "
+                f"report must name one column for {name_of(mechanism)}, got {named}; labels of "
                 f"{len(named)} parts are tuples, as in RandomizedResponse([(a, b), ...])"
             )
         return codes_of_values(values, alphabet, self._table.textual)
@@ -253,7 +263,7 @@ class TableReports:
             return bit_rows(values, mechanism.k)
         if mechanism.report_kind in (ReportKind.POINTS, ReportKind.CELLS):
             return points_or_cells(values, self.columns.report, mechanism)
-        if _has_bit_texts(values, mechanism):
+        if has_bit_texts(values, mechanism):
             return numbered_bits(values, mechanism._bits)
         if values.ndim == 1 and mechanism.report_kind is ReportKind.ROWS:
             values = rows_of_lists(values)
@@ -277,7 +287,9 @@ class TableReports:
 
     def _missing(self) -> Exception:
         columns = ", ".join(map(repr, self.columns.report))
-        other = "".join(f" or {name!r}" for name in (*self.columns.by, *self.columns.groups))
+        survey = (*self.columns.survey.strata, *self.columns.survey.clusters)
+        names = (*self.columns.by, *self.columns.groups, *survey)
+        other = "".join(f" or {name!r}" for name in names)
         return ValueError(
             f"column {columns}{other} has missing values; fill them in, or leave these reports out "
             'by missing="drop", which is right only if they are like the others'
@@ -291,7 +303,7 @@ class TableReports:
         columns = ", ".join(map(repr, self.columns.report))
         return AlphabetMismatch(
             f"column {columns} contains {', '.join(shown[:3])}{more}, no report of "
-            f"{_name(mechanism)}, whose reports are {_reports_of(mechanism)}; "
+            f"{name_of(mechanism)}, whose reports are {reports_of(mechanism)}; "
             f"{advice(values, self.columns.report, getattr(mechanism, 'alphabet', None))}"
         )
 
@@ -301,61 +313,6 @@ class TableReports:
             'mapping, or say unknown="drop" to leave its reports out, which is right only if they '
             "are like the others"
         )
-
-
-def _accepted_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether the mechanism accepts each report."""
-    # A mechanism judges an array as a whole. If it refuses one, its halves are judged recursively.
-    try:
-        mechanism.check_reports(mechanism.code_reports(reports))
-    except ValueError:
-        if len(reports) < 2:
-            return np.zeros(len(reports), dtype=bool)
-        # With few bad reports among many, this takes few more checks than there are bad ones.
-        half = len(reports) // 2
-        return np.concatenate(
-            [_accepted_by(mechanism, part) for part in (reports[:half], reports[half:])]
-        )
-    return np.ones(len(reports), dtype=bool)
-
-
-def _has_bit_texts(values: NDArray[Any], mechanism: Any) -> bool:
-    """Return whether reports of a number and bits have their bits as texts in a second column."""
-    return (
-        mechanism.report_kind is ReportKind.ROWS
-        and hasattr(mechanism, "_bits")
-        and values.ndim == 2
-        and values.shape[1] == 2
-        and any(isinstance(value, str) for value in values[:, 1].tolist())
-    )
-
-
-def _name(mechanism: Any) -> str:
-    return type(mechanism).__name__
-
-
-def _reports_of(mechanism: Any) -> str:
-    if mechanism.report_kind is ReportKind.BITS:
-        return (
-            f"rows of {mechanism.k} bits, as text or in as many columns (texts of 0 and 1, or "
-            'hexadecimal ones that begin with "0x")'
-        )
-    if mechanism.report_kind is ReportKind.ROWS:
-        bits = (
-            f", or in two, of which the second has texts of {mechanism._bits} bits"
-            if hasattr(mechanism, "_bits")
-            else ""
-        )
-        return f"rows of numbers, as lists or in as many columns{bits}"
-    if mechanism.report_kind in (ReportKind.POINTS, ReportKind.CELLS):
-        return f"{mechanism.report_kind.value}, here {mechanism.alphabet!r}"
-    if mechanism.report_kind is not ReportKind.LABELS:
-        return "numbers"
-    alphabet = mechanism.report_alphabet
-    if isinstance(alphabet, (Line, Grid)):
-        return repr(alphabet)
-    labels = alphabet.values.tolist()
-    return ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
 
 
 def _is_in(names: Sequence[str], name: Any) -> bool:

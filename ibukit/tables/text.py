@@ -96,8 +96,9 @@ class TextFile(ReportTable):
 
     def _piece(self, columns: Columns, chunk: Any) -> Piece:
         if columns.count is not None:
+            numbers = dict.fromkeys([columns.count, *columns.survey.replicates])
             chunk = chunk.assign(
-                **{columns.count: self._numbers(chunk[columns.count], columns.wanted_counts)}
+                **{name: self._numbers(chunk[name], columns.wanted_counts) for name in numbers}
             )
         named = columns.named(nw.from_native(chunk, eager_only=True))
         return columns.piece(columns.grouped(named) if columns.worth_grouping(named) else named)

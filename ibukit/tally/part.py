@@ -14,6 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import ImpossibleReport
+from ibukit.tally.survey import Survey
 
 
 class ReportModel(Protocol):
@@ -47,6 +48,9 @@ class TallyPart(arguments.ReadOnlyArrays):
     reports: NDArray[Any]
     counts: Ints
 
+    # This is not a field, because the recorded texts of tallies hang on the fields.
+    _survey: ClassVar[Survey | None] = None
+
     mergeable: ClassVar[bool] = True
     """True if parts of equal mechanisms are joined when tallies are added."""
 
@@ -70,6 +74,42 @@ class TallyPart(arguments.ReadOnlyArrays):
             return mechanism.number_of_people(self.reports, self.counts)
         return self.counts.sum().item()
 
+    @property
+    def survey(self) -> Survey | None:
+        """The weights behind the sums; None where they are not known."""
+        # Counts are weights of 1.
+        return Survey.of_counts(self.counts) if self.counts.dtype.kind == "i" else self._survey
+
+    def with_mechanism(self, mechanism: ReportModel) -> TallyPart:
+        """Return the same reports of another mechanism."""
+        return TallyPart(mechanism, self.reports, self.counts).with_survey(self._survey)
+
+    def with_survey(self, survey: Survey | None) -> TallyPart:
+        """Return the part with the weights behind its counts."""
+        if survey is self._survey:
+            return self
+        part = replace(self)
+        part._keep(_survey=survey)
+        return part
+
+    def places(self, reports: NDArray[Any]) -> Ints | None:
+        """Return the place of each of some reports among the distinct ones; None if one is new."""
+        if self.reports.ndim != reports.ndim or self.reports.shape[1:] != reports.shape[1:]:
+            return None
+        if reports.ndim == 1:
+            at = np.searchsorted(self.reports, reports)
+        else:
+            # Sorted together, each report stands behind the equal one of the part.
+            words = _words(np.concatenate([self.reports, reports.astype(self.reports.dtype)]))
+            order = np.lexsort(words.T[::-1])
+            new = (words[order][1:] != words[order][:-1]).any(axis=1)
+            numbers = np.empty(len(words), dtype=np.int64)
+            numbers[order] = np.r_[0, np.cumsum(new)]
+            at = numbers[len(self.reports) :]
+        if len(at) and at.max() >= len(self.reports):
+            return None
+        return at if np.array_equal(self.reports[at], reports) else None
+
     @cached_property
     def log_offset(self) -> float:
         """The sum of counts times `log_scale`: what the channel leaves out of the likelihood."""
@@ -78,7 +118,8 @@ class TallyPart(arguments.ReadOnlyArrays):
     def __getstate__(self) -> dict[str, Any]:
         # Channels are rebuilt where they are needed: a tally travels to workers as reports and
         # counts only.
-        return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
+        state = {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
+        return state if self._survey is None else state | {"_survey": self._survey}
 
 
 def make_tally_part(
@@ -110,6 +151,24 @@ def make_tally_part(
             f"under {mechanism}; is this the mechanism that made the reports?"
         )
     return part
+
+
+def merge_parts(parts: list[TallyPart]) -> TallyPart:
+    """Join parts of equal mechanisms; equal reports are added up."""
+    if len(parts) == 1:
+        return parts[0]
+    reports = np.concatenate([part.reports for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    merged = make_tally_part(parts[0].mechanism, reports, counts)
+    if counts.dtype.kind == "i":
+        return merged
+    surveys = [part.survey for part in parts]
+    places = [merged.places(part.reports) for part in parts]
+    known = [pair for pair in zip(surveys, places, strict=True) if None not in pair]
+    if len(known) < len(parts):
+        return merged
+    listed: Any = list(zip(*known, strict=True))
+    return merged.with_survey(Survey.joined(*listed))
 
 
 def has_likelihood(mechanism: Any) -> bool:

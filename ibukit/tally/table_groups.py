@@ -10,6 +10,7 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit.tally.dropped_reports import none_left
 from ibukit.tally.part import TallyPart
+from ibukit.tally.survey_rows import with_rows, within_table
 from ibukit.tally.tally_groups import TallyGroups, sorted_groups
 
 
@@ -30,19 +31,44 @@ def tally_groups(rows: Any, more: dict[str, Any], pool: Callable[[list[Any]], An
             )
     if not tallies:
         raise none_left(rows.dropped)
-    return TallyGroups(rows.columns.groups, tallies, rows.dropped)
+    return TallyGroups(rows.columns.groups, within_table(tallies), rows.dropped)
 
 
 def _by_owner(group: Any, more: dict[str, Any]) -> list[tuple[int, Any]]:
     """Return the tally of the reports of each owner, all of one mechanism."""
     seen = group.counts > 0
     reports, counts, owners = group.reports[seen], group.counts[seen], group.owners[seen]
+    rows = None if group.survey is None else group.survey.take(seen)
     order = np.argsort(owners, kind="stable")
     # Points pass as codes, too, but cannot be listed.
     listed = group.codes and reports.ndim == 1
     if listed:
         order = np.lexsort((reports, owners))
     reports, counts, owners = reports[order], counts[order], owners[order]
+    if rows is not None:
+        # Weights are attached to the tally of each group.
+        rows = rows.take(order)
+        parts = [
+            group._replace(
+                reports=reports[here],
+                counts=counts[here],
+                owners=owners[here],
+                survey=rows.take(here),
+            )
+            for here in (slice(start, end) for start, end in _stretches(owners))
+        ]
+        return [
+            (
+                int(part.owners[0]),
+                with_rows(
+                    part.mechanism.tally(
+                        part.reports, counts=part.counts, codes=part.codes, **more
+                    ),
+                    part,
+                ),
+            )
+            for part in parts
+        ]
     # Reports are checked once, as one tally of all groups.
     whole = group.mechanism.tally(reports, counts=counts, codes=group.codes, **more)
     part = whole.parts[0]

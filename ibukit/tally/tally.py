@@ -20,14 +20,16 @@ from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit.domain.labels import aligned_counts
 from ibukit.domain.matrices import alphabet_of
 from ibukit.domain.vectors import vector_over
-from ibukit.errors import AlphabetMismatch, TooLarge
+from ibukit.errors import AlphabetMismatch, TooLarge, WeightsRefused
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
 from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
 from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
-from ibukit.tally.part import on_alphabet
+from ibukit.tally.part import merge_parts, on_alphabet
+from ibukit.tally.survey import Survey
+from ibukit.tally.survey_rows import with_rows
 from ibukit.tally.table_groups import tally_groups
 from ibukit.tally.tally_groups import TallyGroups
 
@@ -116,7 +118,7 @@ class Tally(arguments.ReadOnlyArrays):
         # Every mechanism with an efficiency has its counterpart among the secrets seen.
         mechanisms: list[Any] = [part.mechanism for part in self.parts]
         parts = tuple(
-            TallyPart(mechanism.among_seen, part.reports, part.counts)
+            part.with_mechanism(mechanism.among_seen)
             for mechanism, part in zip(mechanisms, self.parts, strict=True)
         )
         return Tally(parts, self.full_alphabet)
@@ -134,6 +136,40 @@ class Tally(arguments.ReadOnlyArrays):
     def log_offset(self) -> float:
         """The sum of counts times `log_scale`, to be added to a channel's log-likelihood."""
         return sum(part.log_offset for part in self.parts)
+
+    @property
+    def weighted(self) -> bool:
+        """True if reports are weighted, so that counts are sums of weights."""
+        return self.counts.dtype.kind == "f"
+
+    @cached_property
+    def survey(self) -> Survey | None:
+        """The weights behind the sums, with strata and clusters; None where they are not known."""
+        surveys = [part.survey for part in self.parts]
+        known = [survey for survey in surveys if survey is not None]
+        if len(known) < len(surveys):
+            return None
+        places = np.split(np.arange(len(self.counts)), self._starts)
+        return known[0] if len(known) == 1 else Survey.joined(known, places)
+
+    @cached_property
+    def effective_n(self) -> float | None:
+        r"""The effective number of reports, :math:`(\sum w)^{2} / \sum w^{2}`.
+
+        That many reports of equal weight tell as much about a total (Kish). It is `n` where reports
+        are not weighted, and None where only sums of weights are known.
+
+        Examples
+        --------
+        >>> import ibukit as ik, pandas as pd
+        >>> table = pd.DataFrame({"report": ["a", "b", "a"], "w": [1.0, 1.0, 4.0]})
+        >>> mechanism = ik.RandomizedResponse(["a", "b"], epsilon=1.0)
+        >>> ik.Tally.from_table(table, mechanism, count="w", weighted=True).effective_n
+        2.0
+        """
+        if not self.weighted:
+            return float(self.n)
+        return None if self.survey is None else self.survey.effective_n
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -156,6 +192,9 @@ class Tally(arguments.ReadOnlyArrays):
         missing: Literal["raise", "drop"] = ...,
         weighted: bool = ...,
         groups: None = ...,
+        strata: str | Sequence[str] | None = ...,
+        clusters: str | Sequence[str] | None = ...,
+        replicate_weights: str | Sequence[str] | None = ...,
     ) -> Tally: ...
 
     @overload
@@ -172,6 +211,9 @@ class Tally(arguments.ReadOnlyArrays):
         weighted: bool = ...,
         *,
         groups: str | Sequence[str],
+        strata: str | Sequence[str] | None = ...,
+        clusters: str | Sequence[str] | None = ...,
+        replicate_weights: str | Sequence[str] | None = ...,
     ) -> TallyGroups: ...
 
     @staticmethod
@@ -186,6 +228,9 @@ class Tally(arguments.ReadOnlyArrays):
         missing: Literal["raise", "drop"] = "raise",
         weighted: bool = False,
         groups: str | Sequence[str] | None = None,
+        strata: str | Sequence[str] | None = None,
+        clusters: str | Sequence[str] | None = None,
+        replicate_weights: str | Sequence[str] | None = None,
     ) -> Tally | TallyGroups:
         r"""Count the reports of a table, where the table lives.
 
@@ -235,15 +280,27 @@ class Tally(arguments.ReadOnlyArrays):
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
             counts both. What is estimated after "drop" is right only if they are like the others.
         weighted : bool
-            Whether `count` holds weights, as surveys have them: each counts as so many people.
-            Standard errors are about right if the weights w of all people sum to
-            :math:`(\sum w)^{2} / \sum w^{2}`, see `FiniteMechanism.tally_counts`. `n` and `dropped`
-            are then sums of weights.
+            Whether `count` holds weights, as surveys have them: each row is one report, which
+            stands for so many people. Integers are weights, too. `n` and `dropped` are then sums of
+            weights. The sums of their squares are kept, so that standard errors and intervals are
+            those of the design, see `Estimate.standard_errors`; `effective_n` is the effective
+            number of reports. How often reports were seen is no weight: leave `weighted` out.
         groups : str or sequence of str, optional
             Columns that name groups of people, such as ``["country", "day"]``. The result is then a
             `TallyGroups`, a mapping from each group (a value, or a tuple of values) to its `Tally`,
             made in one pass at any number of groups. A missing value of these columns is treated
             as `missing` says.
+        strata, clusters : str or sequence of str, optional
+            Columns that name the stratum and the cluster in which a person was drawn, of weighted
+            reports. Clusters (villages, households; of people who report several times, the people)
+            are drawn independently of each other, and are others in each stratum. Of several stages
+            only the first counts. In tallies that are added, those of one name are the same.
+        replicate_weights : str or sequence of str, optional
+            Columns of replicate weights (jackknife, balanced repeated replication, Fay, bootstrap,
+            successive differences), each of which includes the weight in `count`. The variance is
+            :math:`c \sum_r (\hat\theta_r - \hat\theta)^{2}` of the maximum likelihood estimates;
+            c is found from the weights, :math:`\sum_i w_i^{2} / \sum_{i,r} (w_{ri} - w_i)^{2}`,
+            which is (R - 1) / R for the jackknife and 1 / R for the bootstrap.
 
         Raises
         ------
@@ -266,10 +323,11 @@ class Tally(arguments.ReadOnlyArrays):
         (3, array([1, 1, 1]), {'unknown': 1})
         """
         # Libraries that read tables are loaded only if there is one.
-        from ibukit.tables import TableReports
+        from ibukit.tables import TableReports, survey_columns
 
+        survey = survey_columns(weighted, strata, clusters, replicate_weights)
         rows = TableReports(
-            table, mechanism, report, count, epsilon, by, unknown, missing, weighted, groups
+            table, mechanism, report, count, epsilon, by, unknown, missing, weighted, groups, survey
         )
         # Mechanisms of other packages need not have the argument `weighted`.
         more = {"weighted": True} if weighted else {}
@@ -277,8 +335,11 @@ class Tally(arguments.ReadOnlyArrays):
             return tally_groups(rows, more, pool)
         # Engines of several threads read in any order, in which the parts must not stand.
         tallies = {
-            (rows.order(group.mechanism), index): group.mechanism.tally(
-                group.reports, counts=group.counts, codes=group.codes, **more
+            (rows.order(group.mechanism), index): with_rows(
+                group.mechanism.tally(
+                    group.reports, counts=group.counts, codes=group.codes, **more
+                ),
+                group,
             )
             for index, group in enumerate(rows.groups())
         }
@@ -434,6 +495,9 @@ class Tally(arguments.ReadOnlyArrays):
             "parts": tuple((part.mechanism, part.reports, part.counts) for part in self.parts),
             "full_alphabet": self.full_alphabet,
             "dropped": self._dropped,
+            # Files of tallies without weights stay as releases before weights had squares read
+            # them.
+            **({"surveys": tuple(part.survey for part in self.parts)} if self.weighted else {}),
         }
 
     @classmethod
@@ -442,9 +506,14 @@ class Tally(arguments.ReadOnlyArrays):
         parts: Sequence[tuple[Any, NDArray[Any], Ints]],
         full_alphabet: Alphabet | None,
         dropped: Sequence[tuple[str, int]],
+        surveys: Sequence[Survey | None] = (),
     ) -> Tally:
         """Return the tally of which a file holds this."""
         listed = tuple(make_tally_part(*part) for part in parts)
+        if surveys:
+            listed = tuple(
+                part.with_survey(survey) for part, survey in zip(listed, surveys, strict=True)
+            )
         for part, (_, reports, _) in zip(listed, parts, strict=True):
             if len(part.counts) != len(reports):
                 raise ValueError("reports must be distinct and counted at least once")
@@ -566,10 +635,7 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     # Over an unbounded alphabet all parts get the same window, which spans the reports of all.
     if first.full_alphabet is not None and len(tallies) > 1:
         window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
-        parts = [
-            TallyPart(on_alphabet(part.mechanism, window), part.reports, part.counts)
-            for part in parts
-        ]
+        parts = [part.with_mechanism(on_alphabet(part.mechanism, window)) for part in parts]
     # Estimates among the secrets seen need one distribution for all parts.
     refuse_other_efficiencies([part.mechanism for part in parts])
     # Parts of equal mechanisms are joined. A part that cannot be joined gets a key of its own.
@@ -578,7 +644,7 @@ def pool(tallies: Sequence[Tally]) -> Tally:
         groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
     dropped = sum_dropped(tally.dropped for tally in tallies)
     return Tally(
-        tuple(_merged(same) for same in groups.values()), first.full_alphabet
+        tuple(merge_parts(same) for same in groups.values()), first.full_alphabet
     )._after_dropping(dropped)
 
 
@@ -587,23 +653,12 @@ def _secrets(tally: Tally) -> Alphabet:
     return tally.alphabet if tally.full_alphabet is None else tally.full_alphabet
 
 
-def _merged(parts: list[TallyPart]) -> TallyPart:
-    """Join parts of equal mechanisms."""
-    if len(parts) == 1:
-        return parts[0]
-    # Equal reports of several parts are added up.
-    reports = np.concatenate([part.reports for part in parts])
-    return make_tally_part(
-        parts[0].mechanism, reports, np.concatenate([part.counts for part in parts])
-    )
-
-
-def check_bounded(tally: Tally, why: str, *, lossy: bool = False) -> Tally:
+def check_bounded(tally: Tally, why: str, *, lossy: bool = False, weighted: bool = False) -> Tally:
     """Return the tally; raise TooLarge if its alphabet is unbounded.
 
-    `why` says in the message what depends on all secrets; `lossy` is as for `check_tally`.
+    `why` says in the message what depends on all secrets; the others are as for `check_tally`.
     """
-    if check_tally(tally, lossy=lossy).full_alphabet is not None:
+    if check_tally(tally, lossy=lossy, weighted=weighted).full_alphabet is not None:
         raise TooLarge(
             f"tally must be over a bounded alphabet, because {why}; {tally.full_alphabet!r} has no "
             "end: make the mechanism on the part of it that you mean"
@@ -633,8 +688,8 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
             "gibu and gap take it, and tally.among_seen is the tally of the secrets among those "
             "seen"
         )
-    if not weighted and tally.counts.dtype.kind == "f":
-        raise ValueError(
+    if not weighted and tally.weighted:
+        raise WeightsRefused(
             "tally must hold whole counts, got weights: this depends on how many people there "
             "are; mle, gap, and ibu with a rule other than Discrepancy take weights"
         )

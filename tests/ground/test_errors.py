@@ -26,6 +26,7 @@ BASES = {
     "LikelihoodUnknown": ValueError,
     "MechanismUnknown": ValueError,
     "MatrixUncertain": ValueError,
+    "WeightsRefused": ValueError,
 }
 
 

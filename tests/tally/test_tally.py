@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.tally import tally as module
+from ibukit.tally import part as module
 from ibukit.tally.tally import pool
 from ibukit.testing import check_tally
 
