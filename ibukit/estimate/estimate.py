@@ -24,7 +24,7 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.labels import name_of_alphabet
 from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
-from ibukit.errors import AlphabetMismatch, LikelihoodUnknown
+from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, WeightsRefused
 from ibukit.estimate import exports
 from ibukit.estimate.secrets_of_reports import secrets_of_reports
 from ibukit.estimate.summary import Summary, summarise
@@ -40,6 +40,7 @@ from ibukit.intervals.request import Ends
 from ibukit.mechanisms import Mechanism
 from ibukit.model_checks import ModelCheck
 from ibukit.tally.part import has_likelihood
+from ibukit.tally.survey import same_survey
 from ibukit.tally.tally import Tally
 
 if TYPE_CHECKING:
@@ -427,6 +428,10 @@ class Estimate(ReadOnlyArrays):
         ----------
         .. [louis] Louis, "Finding the observed information matrix when using the EM algorithm",
            JRSS B 44, 1982.
+        .. [binder] Binder, "On the variances of asymptotically normal estimators from complex
+           surveys", International Statistical Review 51, 1983.
+        .. [horvitz] Horvitz and Thompson, "A generalization of sampling without replacement from a
+           finite universe", JASA 47, 1952.
 
         Examples
         --------
@@ -501,6 +506,11 @@ class Estimate(ReadOnlyArrays):
             raise ValueError(
                 "target must be 'distribution' where reports may be lost: "
                 "nobody knows who sent none"
+            )
+        if tally.weighted:
+            raise WeightsRefused(
+                "target must be 'distribution' where reports are weighted, got 'frequencies': "
+                "weights make the people stand for others"
             )
         # The frequencies vary around theta with the covariance (diag(theta) - theta theta') / n,
         # which is no error of theirs. Where the mechanism hides nothing the difference is 0, and
@@ -648,6 +658,12 @@ class Estimate(ReadOnlyArrays):
         directions open. All take the mechanism for exactly known, unless its matrix was measured
         and it was made by `MatrixMechanism.from_trials`, which says what then applies.
 
+        Weighted reports have "wald", with the standard errors of the design, and "profile", with
+        :math:`z^{2}` times the design effect, the variance by the design over that of as many
+        reports as the weights sum to [rao]_; z is then a quantile of Student's distribution, whose
+        degrees of freedom are the numbers of clusters minus strata, or of replicates minus 1. The
+        other methods need whole counts of independent reports.
+
         Parameters
         ----------
         level : float
@@ -671,9 +687,9 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, the method is not known or not for this target, or
-            ("guaranteed") the mechanism would make such reports with probability 1e-6 at most; and
-            as `standard_errors`.
+            If `level` is not between 0 and 1, the method is not known or not for this target,
+            ("guaranteed") the mechanism would make such reports with probability 1e-6 at most, or
+            (as `WeightsRefused`) the method does not take weights; and as `standard_errors`.
         TooLarge
             If the method would take a matrix that is too large, or hours.
         MatrixUncertain
@@ -685,6 +701,8 @@ class Estimate(ReadOnlyArrays):
            the case of the binomial", Biometrika 26, 1934.
         .. [feldman] Feldman and Cousins, "Unified approach to the classical statistical analysis of
            small signals", Phys. Rev. D 57, 1998 (calibrated).
+        .. [rao] Rao and Scott, "On chi-squared tests for multiway contingency tables with cell
+           proportions estimated from survey data", Annals of Statistics 12, 1984 (weights).
         .. [universal] Wasserman, Ramdas and Balakrishnan, "Universal inference", PNAS 117, 2020.
         .. [betting] Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
            betting", J. R. Statist. Soc. B 86, 2024.
@@ -1084,6 +1102,7 @@ def _have_same_reports(one: Tally | None, other: Tally | None) -> bool:
             (same := parts.get(part.mechanism)) is not None
             and np.array_equal(part.reports, same.reports)
             and np.array_equal(part.counts, same.counts)
+            and (part.counts.dtype.kind == "i" or same_survey(part.survey, same.survey))
             for part in one.parts
         )
     )

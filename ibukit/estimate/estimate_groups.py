@@ -243,7 +243,7 @@ def _of_one(estimate: Estimate, level: float, method: str) -> tuple[Floats, Floa
 
 def _is_void(estimate: Estimate) -> bool:
     """Return whether errors are infinite for a probability that the reports determine."""
-    if estimate.tally is None or estimate.tally.counts.dtype.kind == "f":
+    if estimate.tally is None or (estimate.tally.weighted and estimate.tally.survey is None):
         return False
     if estimate.tally.efficiency is not None or has_trials(estimate.tally):
         return False

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
+from ibukit.estimate.weights_in_words import about_weights, reports_in_words
 from ibukit.intervals.credible import monte_carlo_errors
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.model_checks import findings
@@ -100,13 +101,14 @@ def summarise(
     interval_method = "wald" if "wald" in interval_methods else str(interval_methods[0])
     warnings = [
         *_about_the_tally(request, n, gap, interval_method),
+        *about_weights(request.tally),
         *_about_determination(names, identified),
         *_about_the_boundary(request, ends, names, interval_method),
         *_about_draws(request, interval_method),
         *_about_estimates_outside(values, ends, names),
     ]
     head = (
-        f"{n:,} reports; {estimator}; "
+        f"{reports_in_words(request.tally, n)}; {estimator}; "
         f"intervals of level {request.level:g} by method "
         + " and ".join(f'"{method}"' for method in dict.fromkeys(interval_methods))
     )

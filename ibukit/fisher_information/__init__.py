@@ -12,3 +12,6 @@ from ibukit.fisher_information.inverse import (
 from ibukit.fisher_information.lossy import covariance_of_all as covariance_of_all
 from ibukit.fisher_information.lossy import delta_method_covariance as delta_method_covariance
 from ibukit.fisher_information.lossy import delta_method_variances as delta_method_variances
+from ibukit.fisher_information.sandwich import (
+    naive_and_design_variances as naive_and_design_variances,
+)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
+from ibukit.errors import WeightsRefused
 from ibukit.fisher_information import dense
 from ibukit.fisher_information.diagonal import DiagonalInformation, pooled_randomized_response
 from ibukit.fisher_information.line import LineInformation, line_information
@@ -16,8 +17,22 @@ from ibukit.fisher_information.measured_matrix import (
 )
 from ibukit.fisher_information.plane import plane_variances_of_sums
 from ibukit.fisher_information.plane_cells import plane_cell_variances
+from ibukit.fisher_information.sandwich import design_covariance, design_variances
 from ibukit.tally.tally import Tally
 from ibukit.tally.trials import has_trials
+
+
+def _has_trials(tally: Tally) -> bool:
+    """Return whether a matrix was measured; WeightsRefused if the reports have weights, too."""
+    if not has_trials(tally):
+        return False
+    if tally.weighted:
+        raise WeightsRefused(
+            "tally must hold whole counts where its matrix was measured, got weights: errors of "
+            "the survey and of the trials are not known together; with the mechanism's matrix() in "
+            "a MatrixMechanism the matrix is taken as known, and errors are then too small"
+        )
+    return True
 
 
 def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
@@ -29,8 +44,10 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     noise on a line; otherwise a matrix of shape (k, k). If that is too large it is solved without
     it on a plane all of whose reports were seen, within a hundredth.
     """
-    if has_trials(tally):
+    if _has_trials(tally):
         return variances_with_trials(tally, theta, np.eye(tally.k))
+    if tally.weighted and tally.survey is not None:
+        return design_variances(tally, theta, None)
     if tally.efficiency is not None:
         return np.diag(covariance_of_all(tally, theta)).copy()
     known = _closed_form(tally, theta)
@@ -51,8 +68,10 @@ def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
     dense.refuse_if_too_large(
         tally.k, "covariance", "; standard_errors() needs less under k-RR and on a line"
     )
-    if has_trials(tally):
+    if _has_trials(tally):
         return covariance_with_trials(tally, theta)
+    if tally.weighted and tally.survey is not None:
+        return design_covariance(tally, theta)
     if tally.efficiency is not None:
         return covariance_of_all(tally, theta)
     known = _closed_form(tally, theta)
@@ -70,8 +89,10 @@ def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -
     without a matrix, each with a bound from above and one from below that agree to 1e-6; otherwise
     a matrix of shape (k, k).
     """
-    if has_trials(tally):
+    if _has_trials(tally):
         return variances_with_trials(tally, theta, weights)
+    if tally.weighted and tally.survey is not None:
+        return design_variances(tally, theta, weights)
     if tally.efficiency is not None:
         return variances_of_sums_of_all(tally, theta, weights)
     known = _closed_form(tally, theta)

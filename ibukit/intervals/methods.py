@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
-from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import measured
 from ibukit.intervals.betting import betting
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson
 from ibukit.intervals.credible import credible
-from ibukit.intervals.lossy_profile import profile
+from ibukit.intervals.design_effects import critical_value, profile
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
@@ -37,7 +36,7 @@ def wald(request: IntervalRequest) -> Ends:
     """Return w . theta -+ z standard errors, cut at the values that distributions can have."""
     functionals = request.functionals
     assert request.standard_errors is not None, "an estimate knows its standard errors"
-    margin = normal_quantile(request.level) * request.standard_errors()
+    margin = critical_value(request) * request.standard_errors()
     middle = functionals.values(request.theta)
     return (
         np.maximum(middle - margin, functionals.least),
@@ -130,7 +129,9 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     if request.tally is not None and has_trials(request.tally):
         return measured.default_ends(request, wald)
     try:
-        request.checked_tally(lossy=True)
+        # Weights and losses are not taken together.
+        weighted = request.tally is not None and request.tally.weighted
+        request.checked_tally(lossy=not weighted, weighted=weighted)
     except ValueError:
         return wald(request), np.full(r, "wald", dtype=object)
     if r * k <= MAX_SECRETS_PROFILED_BY_DEFAULT**2:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from tqdm import tqdm
 from ibukit._ground.arguments import Floats, readable
 from ibukit._ground.threads import one_thread
 from ibukit.domain.linear_functionals import LinearFunctionals
-from ibukit.errors import TooLarge
+from ibukit.errors import TooLarge, WeightsRefused
 from ibukit.tally.tally import Tally, check_bounded, check_tally
 
 # Lower and upper ends of the intervals, both of shape (r,).
@@ -50,20 +51,25 @@ class IntervalRequest:
     target: str = "distribution"
     standard_errors: Callable[[], Floats] | None = None
 
-    def checked_tally(self, *, lossy: bool = False) -> Tally:
+    def checked_tally(self, *, lossy: bool = False, weighted: bool = False) -> Tally:
         """Return the reports; ValueError if there are none, or they have another likelihood.
 
-        Reports that get lost are accepted only with `lossy`.
+        Reports that get lost are accepted only with `lossy`, and weighted ones with `weighted` if
+        the weights behind the sums are known.
         """
         if self.tally is None:
             raise ValueError(
                 "estimate has no tally: intervals need the reports it was computed from"
             )
+        known = self.tally.weighted and self.tally.survey is not None
+        if self.tally.weighted and not (weighted and known):
+            raise refused_weights(known)
         try:
             return check_bounded(
-                check_tally(self.tally, lossy=lossy),
+                check_tally(self.tally, lossy=lossy, weighted=weighted),
                 "an interval must count the secrets beyond the reports",
                 lossy=lossy,
+                weighted=weighted,
             )
         except ValueError as error:
             raise type(error)(f'{error}; method="wald" needs no more than the estimate') from None
@@ -85,6 +91,17 @@ class IntervalRequest:
             )
 
 
+def refused_weights(known: bool) -> WeightsRefused:
+    """Return the error of an interval that needs whole counts; `known` says if weights are."""
+    advice = (
+        'method="profile" and "wald" take the design of the survey into account'
+        if known
+        else "only sums of them are known: make the tally by Tally.from_table(..., weighted=True) "
+        'of a row for each report, for method="profile" and "wald"'
+    )
+    return WeightsRefused(f"tally must hold whole counts for this interval, got weights; {advice}")
+
+
 class Region(Protocol):
     """A confidence region: a set of distributions that contains the truth with some probability."""
 
@@ -92,14 +109,18 @@ class Region(Protocol):
         """Return an upper bound on w . theta over the region, w of shape (k,)."""
 
 
-def ends(region: Region, functionals: LinearFunctionals) -> Ends:
-    """Return bounds on the range of each functional over a region, outside it if not exact."""
+def ends(region: Region | Iterable[Region], functionals: LinearFunctionals) -> Ends:
+    """Return bounds on the range of each functional over a region, outside it if not exact.
+
+    Each functional may have a region of its own.
+    """
+    regions = region if isinstance(region, Iterable) else repeat(region)
     with one_thread():
         # The lower end of w is minus the upper end of -w; a constant w has one value.
         pairs = [
-            (-region.highest(-w), region.highest(w)) if np.ptp(w) else (w[0], w[0])
-            for w in tqdm(
-                functionals.each(),
+            (-own.highest(-w), own.highest(w)) if np.ptp(w) else (w[0], w[0])
+            for own, w in tqdm(
+                zip(regions, functionals.each(), strict=False),
                 total=len(functionals),
                 desc="intervals",
                 disable=None,
