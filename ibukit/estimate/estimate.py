@@ -323,7 +323,7 @@ class Estimate(ReadOnlyArrays):
         columns: dict[str, NDArray[Any]] = {"lower": lower, "upper": upper}
         columns["identified"] = self.identified
         # Of one method nothing need be said, but rows of others, or void ones, say what they are.
-        one = len({*methods}) == 1 and methods[0] != intervals.VOID
+        one = len({*methods}) == 1 and methods[0] in intervals.INTERVALS
         return columns if one else columns | {"method": methods}
 
     def _ends(self, level: float, of: Any, method: str | None) -> tuple[Ends, NDArray[Any]]:
@@ -334,7 +334,8 @@ class Estimate(ReadOnlyArrays):
         if method is None:
             return self._default_ends(request)
         ends = self._ends_by(request, method, {})
-        return ends, np.full(len(request.functionals), method, dtype=object)
+        name = intervals.name_in_tables(method, self.tally)
+        return ends, np.full(len(request.functionals), name, dtype=object)
 
     def _repr_html_(self) -> str:
         return exports.as_html(repr(self), self.alphabet, self.distribution)

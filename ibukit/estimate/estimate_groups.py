@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.estimate.estimate import Estimate, _index_of
 from ibukit.fisher_information.many_tallies import variances_of_many
-from ibukit.intervals import VOID
+from ibukit.intervals import VOID, name_in_tables
 from ibukit.tally.group_blocks import blocks
 from ibukit.tally.tally_groups import TallyGroups
 from ibukit.tally.trials import has_trials
@@ -238,7 +238,7 @@ def _each(
 def _of_one(estimate: Estimate, level: float, method: str) -> tuple[Floats, Floats, str]:
     if method == "wald" and _is_void(estimate):
         method = "profile"
-    return *estimate.interval(level, method=method), method
+    return *estimate.interval(level, method=method), name_in_tables(method, estimate.tally)
 
 
 def _is_void(estimate: Estimate) -> bool:

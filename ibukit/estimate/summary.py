@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats
 from ibukit.estimate.weights_in_words import about_weights, reports_in_words
 from ibukit.intervals.credible import monte_carlo_errors
+from ibukit.intervals.methods import WALD
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.model_checks import findings
 
@@ -98,7 +99,8 @@ def summarise(
     table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=rows)
     names = [str(row) for row in table.index]
     # Several methods only where Wald's took the place of profiles that would take too long.
-    interval_method = "wald" if "wald" in interval_methods else str(interval_methods[0])
+    by_wald = [method for method in interval_methods if method in WALD]
+    interval_method = "wald" if by_wald else str(interval_methods[0])
     warnings = [
         *_about_the_tally(request, n, gap, interval_method),
         *about_weights(request.tally),
@@ -155,11 +157,12 @@ def _about_the_boundary(
         count = f"{int(at_bound.sum())} interval{'s end' if at_bound.sum() > 1 else ' ends'}"
         yield f"{count} at a bound, for {_some(names, at_bound)}: {consequence[method]}."
     zeros = int((theta == 0).sum())
+    weighted = request.tally is not None and request.tally.weighted
     if method in ASYMPTOTIC_METHODS and zeros > MANY_ZEROS * len(theta):
         yield (
             f"{zeros:,} of {len(theta):,} probabilities are estimated as 0, where likelihood "
-            "ratios have another limit: intervals may cover more or less often than they say; "
-            'method="guaranteed" does not depend on it.'
+            "ratios have another limit: intervals may cover more or less often than they say"
+            + ("." if weighted else '; method="guaranteed" does not depend on it.')
         )
 
 

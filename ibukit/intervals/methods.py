@@ -20,6 +20,7 @@ from ibukit.intervals.design_effects import critical_value, profile
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
+from ibukit.tally.tally import Tally
 from ibukit.tally.trials import has_trials
 
 TARGETS = ("distribution", "frequencies")
@@ -28,6 +29,10 @@ TARGETS = ("distribution", "frequencies")
 MAX_SECRETS_PROFILED_BY_DEFAULT = 300
 # Void rows times secrets up to which profile intervals take their place, some ten seconds.
 MAX_VOID_ENTRIES_PROFILED = 2**18
+# Method of rows of tallies whose weights are known by their sums only.
+SUMS_OF_WEIGHTS = "wald, without squares of weights"
+# Names of Wald's method in tables.
+WALD = ("wald", SUMS_OF_WEIGHTS)
 # Method of a row that has the interval of all possible values by Wald's.
 VOID = 'wald, void: see method="profile"'
 
@@ -133,7 +138,7 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
         weighted = request.tally is not None and request.tally.weighted
         request.checked_tally(lossy=not weighted, weighted=weighted)
     except ValueError:
-        return wald(request), np.full(r, "wald", dtype=object)
+        return wald(request), np.full(r, name_in_tables("wald", request.tally), dtype=object)
     if r * k <= MAX_SECRETS_PROFILED_BY_DEFAULT**2:
         return profile(request), np.full(r, "profile", dtype=object)
     lower, upper = wald(request)
@@ -147,6 +152,12 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     methods[void] = "profile"
     lower[void], upper[void] = profile(replace(request, functionals=functionals.part(void)))
     return (lower, upper), methods
+
+
+def name_in_tables(method: str, tally: Tally | None) -> str:
+    """Return the name of a method in tables, which says if weights are known by sums only."""
+    unknown = tally is not None and tally.weighted and tally.survey is None
+    return SUMS_OF_WEIGHTS if unknown and arguments.is_one_of(method, ("wald",)) else method
 
 
 def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) -> float:

@@ -162,13 +162,14 @@ def merge_parts(parts: list[TallyPart]) -> TallyPart:
     merged = make_tally_part(parts[0].mechanism, reports, counts)
     if counts.dtype.kind == "i":
         return merged
-    surveys = [part.survey for part in parts]
-    places = [merged.places(part.reports) for part in parts]
-    known = [pair for pair in zip(surveys, places, strict=True) if None not in pair]
-    if len(known) < len(parts):
-        return merged
-    listed: Any = list(zip(*known, strict=True))
-    return merged.with_survey(Survey.joined(*listed))
+    surveys, places = [], []
+    for part in parts:
+        survey, at = part.survey, merged.places(part.reports)
+        if survey is None or at is None:
+            return merged
+        surveys.append(survey)
+        places.append(at)
+    return merged.with_survey(Survey.joined(surveys, places))
 
 
 def has_likelihood(mechanism: Any) -> bool:
