@@ -61,7 +61,7 @@ class MatrixUncertain(IbukitError, ValueError):
 
 
 class WeightsRefused(IbukitError, ValueError):
-    """A method that needs whole counts of independent reports was asked of weighted ones.
+    """A method that needs counts of independent reports was asked of weights.
 
     The message says what takes weights.
     """

@@ -18,9 +18,8 @@ from ibukit.attack._adversary import scan
 from ibukit.attack.robust import Report, label_of_report
 from ibukit.errors import ConvergenceError
 from ibukit.estimators import mle
-from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point
-from ibukit.tally.tally import Tally, TallyPart, make_tally_part
+from ibukit.tally.tally import Tally, TallyPart, make_tally_part, single_part
 from ibukit.tally.trials import refuse_trials
 
 # Gap in nats per report within which each maximum is certified.

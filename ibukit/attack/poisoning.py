@@ -15,9 +15,8 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
 from ibukit.domain.vectors import alphabet_of, distribution_over
 from ibukit.estimate import Estimate
-from ibukit.mechanisms.base import single_part
 from ibukit.tally.part import on_alphabet
-from ibukit.tally.tally import Tally
+from ibukit.tally.tally import Tally, single_part
 
 
 def poison_inputs(

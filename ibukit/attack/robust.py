@@ -18,8 +18,7 @@ from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
-from ibukit.mechanisms.base import single_part
-from ibukit.tally.tally import Tally, TallyPart
+from ibukit.tally.tally import Tally, TallyPart, single_part
 
 Report = Any
 """A label, an integer, a pair of coordinates, or a row of bits."""

@@ -10,9 +10,8 @@ from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators._post_processing import POST
 from ibukit.estimators.certificate import certified_on_or_off_simplex
 from ibukit.estimators.groups import each_group
-from ibukit.mechanisms.base import single_part
 from ibukit.tally.likelihood_rows import require_law
-from ibukit.tally.tally import Tally
+from ibukit.tally.tally import Tally, single_part
 from ibukit.tally.tally_groups import TallyGroups
 
 # The names that `Estimate.method` gives to inversion and its post-processing.

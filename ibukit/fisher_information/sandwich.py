@@ -41,7 +41,7 @@ _REPLICATES: WeakKeyDictionary[Tally, tuple[Floats, Floats]] = WeakKeyDictionary
 
 
 class Influences(NamedTuple):
-    """What a report of weight 1 moves the estimates of some functionals by, to first order."""
+    """Return by how much a report of weight 1 moves estimates of functionals, to first order."""
 
     of_reports: Floats
     """u, shape (r, s)."""

@@ -32,7 +32,7 @@ from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits, RationalMat
 from ibukit.mechanisms.draws import drawable, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
 from ibukit.tally.survey_rows import with_weights
-from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
+from ibukit.tally.tally import Tally, make_tally_part
 
 # End of the error message for a label that is not in the alphabet.
 CODES_HINT = "; places in the alphabet are taken with codes=True"
@@ -664,16 +664,6 @@ class FiniteMechanism(Mechanism):
                 "and ibu still apply, not uniquely"
             )
         return vt.T @ (u / s).T
-
-
-def single_part(tally: Tally) -> TallyPart:
-    """Return the one part of a tally whose reports came through one mechanism."""
-    if len(check_tally(tally).parts) != 1:
-        raise ValueError(
-            "tally must hold reports of one mechanism, it pools "
-            f"{len(tally.parts)}; use mle, ibu or gibu"
-        )
-    return tally.parts[0]
 
 
 def require_mechanism(mechanism: Any) -> Mechanism:

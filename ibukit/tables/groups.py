@@ -53,7 +53,7 @@ class Group(NamedTuple):
     owners: Ints
     """Number of the group that each report belongs to, a place in `TableReports.owners`."""
     survey: SurveyRows | None = None
-    """What else is known of weights."""
+    """Columns of a survey beside the weights."""
 
 
 class TableReports:

@@ -88,7 +88,7 @@ NO_SURVEY = SurveyColumns()
 
 @dataclass(frozen=True)
 class SurveyRows:
-    """What else is known of weights, a row for each row of a piece.
+    """Columns of a survey beside the weights, a row for each row of a piece.
 
     Parameters
     ----------

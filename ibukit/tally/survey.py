@@ -213,7 +213,7 @@ class Survey(arguments.ReadOnlyArrays):
 
     @cached_property
     def has_clusters(self) -> bool:
-        """Whether some reports share a cluster."""
+        """True if some reports share a cluster."""
         return bool((self.cluster != NO_CLUSTER).any())
 
     # Variances by the design.
@@ -275,7 +275,7 @@ class Survey(arguments.ReadOnlyArrays):
 
     @cached_property
     def scale(self) -> float:
-        """What the squared deviations of replicate estimates are multiplied by.
+        """Return the factor of the squared deviations of replicate estimates.
 
         For a jackknife of R units it is (R - 1) / R, for balanced repeated replication and the
         bootstrap 1 / R, for Fay's method 1 / (R (1 - rho)^2), for successive differences 4 / R. All

@@ -144,7 +144,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @cached_property
     def survey(self) -> Survey | None:
-        """The weights behind the sums, with strata and clusters; None where they are not known."""
+        """The weights behind the sums, with strata and clusters, or None."""
         surveys = [part.survey for part in self.parts]
         known = [survey for survey in surveys if survey is not None]
         if len(known) < len(surveys):
@@ -694,3 +694,13 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
             "are; mle, gap, and ibu with a rule other than Discrepancy take weights"
         )
     return tally
+
+
+def single_part(tally: Tally) -> TallyPart:
+    """Return the one part of a tally whose reports came through one mechanism."""
+    if len(check_tally(tally).parts) != 1:
+        raise ValueError(
+            "tally must hold reports of one mechanism, it pools "
+            f"{len(tally.parts)}; use mle, ibu or gibu"
+        )
+    return tally.parts[0]
