@@ -47,6 +47,7 @@ from .estimators import Unfolded as Unfolded
 from .estimators import choose_penalty as choose_penalty
 from .estimators import combine_mechanisms as combine_mechanisms
 from .estimators import combine_results as combine_results
+from .estimators import compare as compare
 from .estimators import ems as ems
 from .estimators import gap as gap
 from .estimators import gibu as gibu
@@ -171,6 +172,7 @@ __all__ = [
     "choose_penalty",
     "combine_mechanisms",
     "combine_results",
+    "compare",
     "compose",
     "datasets",
     "design",

@@ -3,6 +3,9 @@
 from ibukit.estimators.certificate import gap as gap
 from ibukit.estimators.combine import combine_mechanisms as combine_mechanisms
 from ibukit.estimators.combine import combine_results as combine_results
+from ibukit.estimators.compare import Comparison as Comparison
+from ibukit.estimators.compare import Contrast as Contrast
+from ibukit.estimators.compare import compare as compare
 from ibukit.estimators.em_smoothing import ems as ems
 from ibukit.estimators.inversion import inv as inv
 from ibukit.estimators.iterative_update import gibu as gibu

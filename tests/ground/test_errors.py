@@ -172,6 +172,16 @@ CALLS = [
         ik.ConvergenceError,
         ["stop=Gap(tol=1e-06)", "max_iter=1"],
     ),
+    (
+        lambda: ik.compare(RR.tally([0]), ik.RandomizedResponse(4, 1.0).tally([0])),
+        ik.errors.AlphabetMismatch,
+        ["tally_2", "Line(0, 2)", "Line(0, 3)"],
+    ),
+    (
+        lambda: ik.compare(RR.tally([0]), RR.tally([1]), method="bootstrap"),
+        ValueError,
+        ["method", "'bootstrap'", "'profile'"],
+    ),
     (lambda: ik.datasets.load_gowalla("rome"), ValueError, ["city", "'rome'", "manhattan"]),
 ]
 

@@ -1,0 +1,288 @@
+"""Compare two independent samples: differences and ratios, with intervals and p-values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.districts import are_districts
+from ibukit.domain.labels import name_of_alphabet
+from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.errors import AlphabetMismatch
+from ibukit.estimate import Estimate
+from ibukit.estimators.maximum_likelihood import mle
+from ibukit.intervals.request import IntervalRequest
+from ibukit.intervals.two_samples import compare_by, has_ratio
+from ibukit.tally.tally import Tally, check_bounded, check_tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast(arguments.ReadOnlyArrays):
+    """Differences or ratios of two samples, a part of a `Comparison`.
+
+    Attributes
+    ----------
+    estimate : float, or ndarray of shape (r,)
+        Of the maximum likelihood estimates. A ratio is inf where only the second value is 0, and
+        NaN where both are.
+    interval : tuple of two floats, or of two ndarrays of shape (r,)
+        Lower and upper ends. The upper end of a ratio may be inf.
+    p_value : float, or ndarray of shape (r,)
+        Of the hypothesis that both samples have the same value: the difference is 0, the ratio 1.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(["no", "yes"], epsilon=2.0)
+    >>> young, old = mechanism.tally_counts([600, 400]), mechanism.tally_counts([500, 500])
+    >>> ratio = ik.compare(young, old, of="yes").ratio
+    >>> round(ratio.estimate, 3), round(ratio.p_value, 6)
+    (0.737, 7e-06)
+    """
+
+    estimate: float | Floats
+    interval: tuple[float | Floats, float | Floats]
+    p_value: float | Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(arguments.ReadOnlyArrays):
+    """Result of `compare`: the first tally against the second.
+
+    Attributes
+    ----------
+    difference : Contrast
+        Of the first minus the second.
+    level : float
+        Of each interval.
+    method : str
+        Of the intervals and p-values.
+    labels : tuple
+        Names of the questions.
+    ratios : Contrast or None
+        Of the first to the second; None if a weight is negative. See `ratio`.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0)
+    >>> before = mechanism.tally_counts([500, 300, 200])
+    >>> after = mechanism.tally_counts([450, 330, 220])
+    >>> print(ik.compare(before, after).to_frame().round(3))
+           difference  lower  upper  p_value  ratio  ratio_lower  ratio_upper
+    label
+    a           0.073  0.009  0.138    0.025  1.146        1.017        1.292
+    b          -0.044 -0.104  0.016    0.149  0.866        0.710        1.053
+    c          -0.029 -0.082  0.023    0.272  0.824        0.574        1.165
+    """
+
+    difference: Contrast
+    level: float
+    method: str
+    labels: tuple[Any, ...]
+    ratios: Contrast | None
+
+    @property
+    def ratio(self) -> Contrast:
+        """Ratios of the first to the second.
+
+        Raises
+        ------
+        ValueError
+            If a question has a negative weight: its ratio may have either sign.
+        """
+        if self.ratios is None:
+            raise ValueError(
+                "of must have weights that are not negative, and not all 0, for ratios"
+            )
+        return self.ratios
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each question.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns difference, lower, upper and p_value; and ratio, ratio_lower and ratio_upper
+            unless a weight is negative. Index: the labels, on a grid (row, col).
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> mechanism = ik.RandomizedResponse(["no", "yes"], epsilon=2.0)
+        >>> young, old = mechanism.tally_counts([600, 400]), mechanism.tally_counts([500, 500])
+        >>> ik.compare(young, old, of="yes").to_frame().round(3).to_dict("records")[0]["difference"]
+        -0.131
+        """
+        import pandas as pd
+
+        columns = {
+            "difference": self.difference.estimate,
+            "lower": self.difference.interval[0],
+            "upper": self.difference.interval[1],
+            "p_value": self.difference.p_value,
+        }
+        if self.ratios is not None:
+            columns |= {
+                "ratio": self.ratios.estimate,
+                "ratio_lower": self.ratios.interval[0],
+                "ratio_upper": self.ratios.interval[1],
+            }
+        of_cells = all(isinstance(label, tuple) for label in self.labels)
+        index = (
+            pd.MultiIndex.from_tuples(self.labels, names=["row", "col"])
+            if of_cells
+            else pd.Index(self.labels, name="label", tupleize_cols=False)
+        )
+        return pd.DataFrame(
+            {name: np.atleast_1d(values) for name, values in columns.items()}, index=index
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Comparison({len(self.labels)} questions, level {self.level:g}, "
+            f"method {self.method!r})"
+        )
+
+
+def compare(
+    tally_1: Tally,
+    tally_2: Tally,
+    of: Any = None,
+    level: float = 0.95,
+    method: str = "profile",
+    **options: Any,
+) -> Comparison:
+    r"""Compare two groups or dates: differences and ratios, with p-values.
+
+    For each question w, the difference :math:`w\cdot\theta_1 - w\cdot\theta_2` and the ratio
+    :math:`w\cdot\theta_1 / w\cdot\theta_2` of the distributions behind two tallies. The tallies
+    must be independent samples: of different people, or of the same people with new secrets and
+    new noise. Where the same people report twice, their secrets are alike, and neither
+    intervals nor p-values have their level.
+
+    - ``"profile"``: the range over all pairs of distributions with
+      :math:`L_1(\theta_1) + L_2(\theta_2)` at most :math:`z^2/2` below its maximum, z the normal
+      quantile. The p-value is that of the likelihood ratio of
+      :math:`w\cdot\theta_1 = w\cdot\theta_2`, with one degree of freedom.
+    - ``"wald"``: the difference -+ z standard errors, and its normal p-value. The interval of the
+      ratio has the r with :math:`|w\cdot\theta_1 - r\,w\cdot\theta_2|` at most z standard errors
+      [fieller]_.
+    - ``"guaranteed"``: both tallies have guaranteed intervals (see `Estimate.interval`) at the
+      level :math:`\sqrt{\mathrm{level}}`, and the ends are those of their differences and ratios.
+      The p-value is the least 1 - level at which the two intervals have no value in common, rounded
+      up by at most 1 %, and at least 1e-12. These hold at any number of reports.
+
+    Intervals and p-value agree: with "profile" and "guaranteed" an interval of level 1 - p ends at
+    a difference of 0, and a ratio of 1. For the first two methods the level holds in the limit of
+    many reports, at distributions without zeros. Where a share is 0 or nearly so, "profile" mostly
+    covers more often than it says; see `Estimate.interval` for what is known, and take "guaranteed"
+    where that matters.
+
+    Parameters
+    ----------
+    tally_1, tally_2 : Tally
+        Over the same secrets. Each may be of another mechanism, or pooled of several.
+    of : optional
+        The questions, as `Estimate.interval` takes them: weights, weights by label, labels whose
+        shares are added up, or districts. None: every probability.
+    level : float
+        Of each interval, strictly between 0 and 1. Several questions do not hold together: multiply
+        p-values by their number, or divide 1 - level by it (Bonferroni).
+    method : {"profile", "wald", "guaranteed"}
+    **options
+        Of "guaranteed": by="boxes", seed=0, and others of `by`, as `Estimate.interval` takes them.
+
+    Returns
+    -------
+    Comparison
+        With `difference` and `ratio`, each with `estimate`, `interval` and `p_value`; floats for a
+        single question.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If the tallies are over different secrets, and as `Estimate.interval`.
+    ValueError
+        If both tallies are the same, the method is another one, or `level` is not between 0 and 1.
+    TooLarge
+        If the alphabet is unbounded, or it would take hours.
+
+    References
+    ----------
+    .. [fieller] Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16, 1954.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(["no", "yes"], epsilon=2.0)
+    >>> young, old = mechanism.tally_counts([600, 400]), mechanism.tally_counts([500, 500])
+    >>> difference = compare(young, old, of="yes").difference
+    >>> print(f"{difference.estimate:.3f}, from {difference.interval[0]:.3f} to "
+    ...       f"{difference.interval[1]:.3f}, p = {difference.p_value:.1g}")
+    -0.131, from -0.188 to -0.074, p = 7e-06
+    """
+    tallies = _independent(tally_1, tally_2)
+    level = arguments.fraction("level", level, "()")
+    functionals = parse_functionals(of, tallies[0].alphabet)
+    estimates = [mle(tally, strict=False) for tally in tallies]
+    first, second = (_request(estimate, functionals, level) for estimate in estimates)
+    found = compare_by(method, first, second, options)
+    one, other = (functionals.values(estimate.distribution) for estimate in estimates)
+    answer = functionals.answer
+    difference = Contrast(
+        answer(one - other),
+        (answer(found.difference[0]), answer(found.difference[1])),
+        answer(found.p_values),
+    )
+    ratios = None
+    if all(has_ratio(w) for w in functionals.each()):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = one / other
+        ratios = Contrast(
+            answer(quotient),
+            (answer(found.ratio[0]), answer(found.ratio[1])),
+            answer(found.p_values),
+        )
+    labels = _labels(of, functionals, tallies[0])
+    return Comparison(difference, level, method, labels, ratios)
+
+
+def _independent(tally_1: Any, tally_2: Any) -> tuple[Tally, Tally]:
+    why = "a comparison must count the secrets beyond the reports"
+    first, second = (check_bounded(check_tally(tally), why) for tally in (tally_1, tally_2))
+    if first is second:
+        raise ValueError(
+            "tally_2 must be another sample than tally_1, got the same tally twice: the two must "
+            "be independent"
+        )
+    if first.alphabet != second.alphabet:
+        raise AlphabetMismatch(
+            f"tally_2 must be over the secrets of tally_1, {name_of_alphabet(first.alphabet)}, got "
+            f"{name_of_alphabet(second.alphabet)}"
+        )
+    return first, second
+
+
+def _request(estimate: Estimate, functionals: LinearFunctionals, level: float) -> IntervalRequest:
+    errors = partial(estimate.standard_errors, functionals.weights)
+    return IntervalRequest(
+        estimate.tally, estimate.distribution, functionals, level, standard_errors=errors
+    )
+
+
+def _labels(of: Any, functionals: LinearFunctionals, tally: Tally) -> tuple[Any, ...]:
+    if are_districts(of):
+        return tuple(of.index)
+    if functionals.weights is not None:
+        return tuple(f"question {row}" for row in range(len(functionals)))
+    labels = tally.alphabet.labels_of(np.arange(tally.k))
+    return tuple(map(tuple, labels.tolist())) if labels.ndim == 2 else tuple(labels.tolist())
