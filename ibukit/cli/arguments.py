@@ -124,6 +124,21 @@ def _plan(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     )
     wanted.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
     wanted.add_argument(
+        "--difference",
+        type=float,
+        metavar="D",
+        help="plan a test that finds this difference, instead of a width",
+    )
+    wanted.add_argument(
+        "--power", type=float, default=0.8, help="chance of finding it (default 0.8)"
+    )
+    wanted.add_argument(
+        "--groups",
+        type=int,
+        default=2,
+        help="2: between two groups; 1: of one group from a value (default 2)",
+    )
+    wanted.add_argument(
         "--of",
         metavar="A,B",
         help="the share of these secrets together (default: each probability)",

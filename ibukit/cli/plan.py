@@ -1,4 +1,4 @@
-"""``ibukit plan``: number of reports needed for intervals of a given width."""
+"""``ibukit plan``: number of reports needed for intervals of a given width, or for a test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import normalize
 from ibukit.domain.grid import Grid
 from ibukit.errors import NotInvertible
-from ibukit.planning import Plan, plan
+from ibukit.planning import Plan, PowerPlan, plan
 from ibukit.tables.places import codes_of_cells, read_pairs
 from ibukit.tables.report_codes import codes_of_values, numbers_in_rows
 
@@ -30,10 +30,26 @@ def run(options: argparse.Namespace) -> None:
     alphabet = mechanism.alphabet
     weights = None if options.of is None else _region(options.of, alphabet)
     near = None if options.near is None else _near(Path(options.near), alphabet)
-    planned = plan(mechanism, options.width, options.level, weights, near)
+    planned = plan(
+        mechanism,
+        options.width,
+        options.level,
+        weights,
+        near,
+        difference=options.difference,
+        power=options.power,
+        groups=options.groups,
+    )
     print(f"secrets: {mechanism.k}")
-    print(f"width: {planned.target:g}, at level {planned.level:g}")
-    print(f"reports needed: {planned.n}, {_where(planned, options.near)}")
+    print(
+        f"width: {planned.target:{'.4g' if isinstance(planned, PowerPlan) else 'g'}}, "
+        f"at level {planned.level:g}"
+    )
+    each = ""
+    if isinstance(planned, PowerPlan):
+        print(f"difference: {planned.difference:g}, found with probability {planned.power:g}")
+        each = " in each of two groups" if planned.groups == 2 else " in one group"
+    print(f"reports needed: {planned.n}{each}, {_where(planned, options.near)}")
     if planned.gap > 1e-6:
         print(f"of these at most {planned.gap:.2%} too many")
     if weights is None:

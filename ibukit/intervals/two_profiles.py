@@ -37,7 +37,7 @@ SLOW_ANGLE_TOLERANCE = 1e-7
 # Gains that are less, for each nat, are none.
 MIN_GAIN = 1e-300
 # Least s, so that a region has an inside; equal values within it have the p-value 1.
-LEAST_RADIUS = 1e-3
+MIN_RADIUS = 1e-3
 # Beyond this s the p-value is 0 as a double.
 MAX_RADIUS = 39.0
 # Precision of s, the square root of the likelihood ratio.
@@ -74,7 +74,7 @@ class Sample:
 
     def upper(self, w: Floats, s: float) -> tuple[float, float]:
         """Return the upper end where twice the fall of L is s^2, and its gain for each nat more."""
-        s = max(s, LEAST_RADIUS)
+        s = max(s, MIN_RADIUS)
         least, span = float(w.min()), float(np.ptp(w))
         region = ProfileWithWitness(
             self._likelihood, self._likelihood.best.fit - s * s / 2 / self._n
@@ -118,7 +118,7 @@ def equality_p_value(first: Sample, second: Sample, w: Floats) -> float:
     def gap(radius: float) -> float:
         return _largest_difference(first, second, w, radius)
 
-    low, high = LEAST_RADIUS, 1.0
+    low, high = MIN_RADIUS, 1.0
     below = gap(low)
     if below >= 0:
         return 1.0

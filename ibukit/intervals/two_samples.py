@@ -24,7 +24,7 @@ from ibukit.intervals.two_profiles import Sample, difference_ends, equality_p_va
 # is as much smaller than the limit for intervals: minutes, up to an hour where shares are 0.
 MAX_FUNCTIONALS_TIMES_SECRETS = 2**22
 # Factor within which a guaranteed p-value is found, from above, and the least that is looked for.
-P_VALUE_FACTOR, LEAST_P_VALUE = 1.01, 1e-12
+P_VALUE_FACTOR, MIN_P_VALUE = 1.01, 1e-12
 
 
 class Compared(NamedTuple):
@@ -162,7 +162,7 @@ def _guaranteed_row(
 
 def _largest_error(overlap: Callable[[float], bool]) -> float:
     """Return the largest error probability at which two intervals overlap, slightly too large."""
-    low, high = LEAST_P_VALUE, 1.0
+    low, high = MIN_P_VALUE, 1.0
     if not overlap(low):
         return low
     while high > P_VALUE_FACTOR * low:

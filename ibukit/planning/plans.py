@@ -17,9 +17,11 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.linear_functionals import normal_quantile, parse_functionals
 from ibukit.domain.vectors import distribution_over
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms import FreeWill, Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
+from ibukit.planning.choice import with_choice
+from ibukit.planning.power import PlannedTest, PowerPlan
 from ibukit.planning.result import Plan, Plans
 from ibukit.planning.sampled import SimulatedVariances
 from ibukit.planning.variance_models import model_of
@@ -33,36 +35,58 @@ if TYPE_CHECKING:
 
 @overload
 def plan(
-    mechanism: Mechanism | Floats,
+    mechanism: Mechanism | FreeWill | Floats,
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
     *,
     rng: Generator | None = None,
+    difference: None = None,
+    power: float = 0.8,
+    groups: int = 2,
 ) -> Plan: ...
 @overload
 def plan(
-    mechanism: Sequence[Mechanism],
+    mechanism: Mechanism | FreeWill | Floats,
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
     *,
     rng: Generator | None = None,
+    difference: float,
+    power: float = 0.8,
+    groups: int = 2,
+) -> PowerPlan: ...
+@overload
+def plan(
+    mechanism: Sequence[Mechanism | FreeWill],
+    width: float = 0.01,
+    level: float = 0.95,
+    of: Any = None,
+    near: Distribution | None = None,
+    *,
+    rng: Generator | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    groups: int = 2,
 ) -> Plans: ...
 
 
 def plan(
-    mechanism: Mechanism | Floats | Sequence[Mechanism],
+    mechanism: Mechanism | FreeWill | Floats | Sequence[Mechanism | FreeWill],
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
     *,
     rng: Generator | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    groups: int = 2,
 ) -> Plan | Plans:
-    r"""Plan the number of reports for intervals of a given width.
+    r"""Plan the number of reports for intervals of a given width, or for a test.
 
     The smallest n with :math:`2z\sqrt{v/n}\le\mathrm{width}`, z the normal quantile at (1 + level)
     / 2. v is the variance of the best estimate of :math:`w \cdot \theta` from one report, for the
@@ -73,15 +97,28 @@ def plan(
     which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace.
     Near a distribution it is taken there; without one it is the largest over all distributions.
 
+    With a `difference` :math:`\delta` it is the smallest n for which a test of level 1 - level
+    finds it with probability `power`:
+
+    .. math:: n\ge\Bigl(\frac{z\,\sigma_0+z_{\mathrm{power}}\,\sigma_1}{\delta}\Bigr)^2.
+
+    The test is the likelihood ratio of `compare`, between two groups of n reports each; or, with
+    ``groups=1``, whether an interval has a given value. :math:`\sigma_1^2` is the sum of the
+    variances v of the groups, and :math:`\sigma_0^2` is that sum without a difference. Near a
+    distribution, one group has it and the other the nearest one that differs by :math:`\delta`, in
+    the worse direction. With one group `near` has the value that is tested.
+
     Parameters
     ----------
-    mechanism : Mechanism, or sequence of Mechanism
+    mechanism : Mechanism or FreeWill, or sequence of them
         Several, over the same secrets, give the table to choose one from. A row-stochastic matrix
-        is taken as a `MatrixMechanism`.
+        is taken as a `MatrixMechanism`. With `FreeWill` each report comes through one of several
+        mechanisms, by its shares, and says through which.
     width : float
-        Upper end minus lower end, of every interval; less than twice the range of the answers.
+        Upper end minus lower end, of every interval; less than twice the range of the answers. Not
+        used with a difference.
     level : float
-        Strictly between 0 and 1.
+        Strictly between 0 and 1. The test has the level 1 - level, on two sides.
     of : array_like, shape (k,) or (questions, k), optional
         Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
         values for their mean. A mapping or Series is one question with weights by label, 0 for the
@@ -93,18 +130,26 @@ def plan(
         (SHE, Gaussian noise, large sketches): what one report tells is averaged over simulated
         reports, 1,000 for each secret and at least 50,000. `Plan.noise` is the relative standard
         error of n. It takes `near`, and no more than 259 secrets.
+    difference : float, optional
+        Plans a test that finds this difference of the answers, of the question whose variance is
+        largest.
+    power : float
+        Probability of finding it, strictly between 0 and 1.
+    groups : int
+        2 for two groups of n reports each, 1 for one group and a value.
 
     Returns
     -------
     Plan or Plans
-        A `Plans` for a sequence of mechanisms. `Plan.n` is the number of reports; `Plan.width` and
-        `Plan.error` return width and error for another number.
+        A `PowerPlan` with a difference. A `Plans` for a sequence of mechanisms. `Plan.n` is the
+        number of reports; `Plan.width` and `Plan.error` return width and error for another number.
 
     Raises
     ------
     ValueError
         If `width` is not above 0 and below twice the range, `level` not between 0 and 1, a weight
-        not finite, no question depends on the distribution, or the reports cannot be listed.
+        not finite, no question depends on the distribution, or the reports cannot be listed; if no
+        distribution differs by `difference`, or `power` is not between 0 and 1.
     MatrixUncertain
         If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     AlphabetMismatch
@@ -135,8 +180,8 @@ def plan(
     exchangeable; where many are left, sums over their :math:`2^{k}` reports are found as in
     `theory.asymptotic_mse`, to the rounding of doubles.
 
-    If each report comes through one of several mechanisms, with known chances, set their matrices,
-    times these chances, side by side in one `MatrixMechanism`.
+    The power is that of many reports, too: where a share is nearly 0 in either group, simulate it
+    with `compare`.
 
     References
     ----------
@@ -158,23 +203,38 @@ def plan(
     >>> expected = {"bike": 0.2, "bus": 0.3, "car": 0.4, "train": 0.1}
     >>> plan(mechanism, width=0.02, of={"bike": 1, "bus": 1, "train": 1}, near=expected).n
     22866
+
+    Number of people to ask in each of two towns, to find out with a probability of 90 % that 5
+    percentage points more drive in one of them:
+
+    >>> test = plan(mechanism, of="car", near=expected, difference=0.05, power=0.9)
+    >>> test.n
+    5104
     """
     margin, half = arguments.positive("width", width), normal_quantile(level)
+    test = None if difference is None else PlannedTest.checked(difference, power, groups)
     given: Any = mechanism
     if isinstance(given, Sequence) and (
-        not given or any(isinstance(each, Mechanism) for each in given)
+        not given or any(isinstance(each, (Mechanism, FreeWill)) for each in given)
     ):
         return Plans(
             tuple(
-                _plan(each, margin, level, half, of, near, rng)
-                for each in require_same_alphabet(given)
+                _plan(each, margin, level, half, of, near, rng, test)
+                for each in require_same_alphabet([*map(with_choice, given)])
             )
         )
-    return _plan(as_mechanism(given), margin, level, half, of, near, rng)
+    return _plan(as_mechanism(with_choice(given)), margin, level, half, of, near, rng, test)
 
 
 def _plan(
-    mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any, rng: Any
+    mechanism: Mechanism,
+    width: float,
+    level: float,
+    z: float,
+    of: Any,
+    near: Any,
+    rng: Any,
+    test: PlannedTest | None,
 ) -> Plan:
     refuse_trials(
         [mechanism],
@@ -190,7 +250,12 @@ def _plan(
             if of is not None
             else f"mechanism must have at least two secrets, got {mechanism}: nothing is unknown"
         )
-    if width >= 2 * ranges.max():
+    if test is not None and test.difference >= ranges.max():
+        raise ValueError(
+            f"difference must be below {ranges.max():g}, the range of the answers, got "
+            f"{test.difference:g}"
+        )
+    if test is None and width >= 2 * ranges.max():
         raise ValueError(
             f"width must be below {2 * ranges.max():g}, twice the range of the answers, got "
             f"{width:g}: an interval that wide excludes nothing"
@@ -208,9 +273,30 @@ def _plan(
         variances = model.variances(theta, weights)
         question, gap = int(variances.argmax()), 0.0
         variance = max(0.0, float(variances[question]))
-    n = reports_needed(variance, width, z)
     distribution = arguments.frozen(np.array(theta))
     noise = model.noise if isinstance(model, SimulatedVariances) else 0.0
+    if test is not None:
+        deviation = math.sqrt(test.groups * variance)
+        w = np.eye(1, mechanism.k, question)[0] if weights is None else weights[question]
+        deviations = (
+            (deviation, deviation) if near is None else test.deviations_near(theta, w, model)
+        )
+        n = test.reports_needed(deviations, z)
+        return PowerPlan(
+            mechanism,
+            n,
+            2 * z * math.sqrt(variance / n),
+            float(level),
+            variance,
+            gap,
+            question,
+            distribution,
+            near is None,
+            noise,
+            *test,
+            deviations,
+        )
+    n = reports_needed(variance, width, z)
     return Plan(
         mechanism,
         n,

@@ -44,6 +44,17 @@ def test_near_counts_or_probabilities_by_label(text, tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_tests_of_a_difference(groups, capsys):
+    options = ["--difference", "0.05", "--power", "0.9", "--groups", str(groups)]
+    assert main([*K_RR, *options]) == 0
+    plan = ik.plan(ik.RandomizedResponse(LABELS, 2.0), difference=0.05, power=0.9, groups=groups)
+    printed = facts(capsys.readouterr().out)
+    assert printed["difference"] == "0.05, found with probability 0.9"
+    where = "in each of two groups" if groups == 2 else "in one group"
+    assert printed["reports needed"] == f"{plan.n} {where}, whatever the distribution"
+
+
 def test_whole_numbers_and_cells(tmp_path, capsys):
     (tmp_path / "ages.csv").write_text("age,count\n18,5\n17,15\n")
     options = ["--first", "17", "--k", "3", "--epsilon", "1", "--near", str(tmp_path / "ages.csv")]

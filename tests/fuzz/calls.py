@@ -53,6 +53,9 @@ MADE = {
     ik.datasets.Dataset: lambda w: w.population,
     OptimalDesign: lambda w: ik.optimal_private(w.simplex, w.k, w.epsilon),
     ik.plan.__globals__["Plan"]: lambda w: ik.plan(w.mechanism, width=0.1),
+    ik.planning.PowerPlan: lambda w: ik.plan(w.mechanism, difference=0.05),
+    ik.estimators.Comparison: lambda w: ik.compare(w.tally, w.pooled),
+    ik.estimators.Contrast: lambda w: ik.compare(w.tally, w.pooled).difference,
     ik.plan.__globals__["Plans"]: lambda w: ik.plan([w.mechanism, w.other], width=0.1),
 }
 # files have tests of their own, which kill and corrupt; figures are plotting's; the rest asks
