@@ -26,6 +26,7 @@ from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, p
 from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, WeightsRefused
 from ibukit.estimate import exports
+from ibukit.estimate.largest_shares import codes_of_largest, table_of_largest
 from ibukit.estimate.secrets_of_reports import secrets_of_reports
 from ibukit.estimate.summary import Summary, summarise
 from ibukit.files.storage import load, save
@@ -647,7 +648,10 @@ class Estimate(ReadOnlyArrays):
           Dirichlet(`alpha`).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
           estimate or, with kind="reports", drawn from the reports. Covers too rarely at the
-          boundary.
+          boundary. With ``estimator=...`` that function of a tally makes the estimates, instead of
+          maximum likelihood. It then shows the spread of the estimator, of a stopped or smoothed
+          one for instance, around what it tends to: it is **no interval for the truth**, because it
+          does not know the estimator's bias.
 
         If reports get lost, all but "calibrated" and the other constructions of "guaranteed" than
         boxes are for the distribution of all secrets, given the number of reports that were seen.
@@ -655,6 +659,13 @@ class Estimate(ReadOnlyArrays):
         "bootstrap".
 
         All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
+
+        The level is that of a question which was chosen before the reports were seen. An interval
+        of a share that was chosen after a look (the largest, all above a limit, a difference that
+        was found by looking) does not have it: with 100 equal shares under k-RR, epsilon 1 and
+        2,000 reports, the profile interval of level 0.95 of the largest estimate covers in about
+        90 % of the tallies. `largest`, `band` and ``method="guaranteed"`` by boxes hold for
+        whatever is chosen among all probabilities.
         "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
         directions open. All take the mechanism for exactly known, unless its matrix was measured
         and it was made by `MatrixMechanism.from_trials`, which says what then applies.
@@ -679,7 +690,7 @@ class Estimate(ReadOnlyArrays):
             Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and
             share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged").
             "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0, kind="parametric",
-            n_jobs=1.
+            n_jobs=1, estimator=None (a function from a tally to an estimate over its secrets).
 
         Returns
         -------
@@ -789,8 +800,62 @@ class Estimate(ReadOnlyArrays):
         each = intervals.level_of_each(level, len(self), method, options)
         return self.interval(each, None, method, target, **options)
 
+    def largest(
+        self, m: int, level: float = 0.95, method: str = "profile", **options: Any
+    ) -> pd.DataFrame:
+        """Return the m largest estimated shares, with intervals that hold together.
+
+        An interval of a share that was chosen because it is large has not the level that it says:
+        the largest of many estimates is mostly too large. These intervals are those of `band`, and
+        so contain the truth together with probability `level`, about or at least, as `method` has
+        it, whichever labels are chosen.
+
+        Parameters
+        ----------
+        m : int
+            Number of labels, from 1 to k.
+        level : float
+            Strictly between 0 and 1, of all m together.
+        method, **options
+            As `interval` takes them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a label, the largest first, with the columns probability, lower and upper. Index:
+            the labels, on a grid (row, col).
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `interval`; and if there are not m labels.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> mechanism = ik.RandomizedResponse(["a", "b", "c", "d"], epsilon=2.0)
+        >>> print(ik.mle(mechanism.tally_counts([200, 300, 100, 400])).largest(2).round(3))
+               probability  lower  upper
+        label
+        d            0.494  0.432  0.557
+        b            0.331  0.274  0.391
+        """
+        m = arguments.whole("m", m, 1, len(self))
+        level = arguments.fraction("level", level, "()")
+        codes = codes_of_largest(self.distribution, m)
+        # Only these are computed, at the level that all k together need.
+        each = intervals.level_of_each(level, len(self), method, options)
+        of = np.zeros((m, len(self)))
+        of[np.arange(m), codes] = 1
+        lower, upper = self.interval(each, of=of, method=method, **options)
+        ends = np.atleast_1d(lower), np.atleast_1d(upper)
+        return table_of_largest(_index_of(self.alphabet), codes, self.distribution, ends)
+
     def summary(self, level: float = 0.95, of: Any = None, method: str | None = None) -> Summary:
         """Return a table to be read: estimates, intervals, and warnings in words.
+
+        Each row has an interval of its own. Rows that are picked out of the table, such as the
+        largest, do not have the level: `largest` and `band` hold for them.
 
         Parameters
         ----------

@@ -132,6 +132,9 @@ def _about_the_tally(request: IntervalRequest, n: float, gap: float, method: str
             if method != "wald"
             else "The estimate is not the maximum of the likelihood, and Wald's intervals do not "
             "know its bias."
+        ) + (
+            ' Its own spread, no interval for the truth, is that of method="bootstrap" with '
+            "estimator=..."
         )
 
 

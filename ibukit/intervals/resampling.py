@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.domain.distributions import quantize
 from ibukit.domain.efficiency import to_all, to_seen
+from ibukit.intervals.drawn_estimates import estimate_by
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.mechanisms.draws import drawable
-from ibukit.solvers import Problem, maximise, maximise_near
+from ibukit.solvers import maximise
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, make_tally_part, pool
 from ibukit.tally.trials import has_trials, trials_of
@@ -33,6 +34,7 @@ def bootstrap(
     seed: int = 0,
     kind: str = "parametric",
     n_jobs: int = 1,
+    estimator: Callable[[Tally], Any] | None = None,
 ) -> Ends:
     """Return quantiles of w . theta over the maximum likelihood estimates of drawn tallies.
 
@@ -68,6 +70,10 @@ def bootstrap(
     n_jobs : int
         Processes that make the estimates, -1 for one on each core. The interval does not depend on
         it.
+    estimator : callable, optional
+        From a tally to an estimate, in place of maximum likelihood; not for the target
+        "frequencies". The quantiles are then those of the spread of this estimator, which is no
+        interval for the truth.
 
     Returns
     -------
@@ -77,14 +83,25 @@ def bootstrap(
         raise ValueError(f"kind must be 'parametric' or 'reports', got {kind!r}")
     if request.target == "frequencies" and kind != "parametric":
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")
+    if request.target == "frequencies" and estimator is not None:
+        raise ValueError(
+            "target must be 'distribution' with an estimator, whose spread is that of the reports, "
+            "got 'frequencies'"
+        )
     draws, rng = enough_draws(draws, (1 + request.level) / 2), seeded(seed)
     tally, functionals = request.checked_tally(lossy=True), request.functionals
     efficiency = tally.efficiency
     if efficiency is not None:
         request.refuse_frequencies("bootstrap")
+        if estimator is not None:
+            raise ValueError(
+                "estimator must be None where reports may be lost: tallies are drawn of the "
+                "secrets that are seen, and the spread of another estimate is not known"
+            )
     # If reports get lost, as many are drawn again from the secrets among those seen, and each
     # estimate of these is converted to all secrets.
     tally, theta = tally.among_seen, to_seen(request.theta, efficiency)
+    estimate = estimate_by(estimator, theta)
     people = (
         [whole_people(theta, part.n) for part in tally.parts]
         if request.target == "frequencies"
@@ -101,7 +118,7 @@ def bootstrap(
     # A generator draws the tallies in one order, whichever process takes them.
     tallies = (drawn() for _ in range(draws))
     with one_thread():
-        results = _estimates(tallies, theta, n_jobs)
+        results = _estimates(tallies, estimate, n_jobs)
         answers = np.array(
             [
                 functionals.values(to_all(phi, efficiency))
@@ -118,21 +135,19 @@ def bootstrap(
     return np.maximum(middle - high, functionals.least), np.minimum(middle - low, functionals.most)
 
 
-def _estimates(tallies: Iterator[Tally], theta: Floats, n_jobs: int) -> Iterable[Floats]:
+def _estimates(
+    tallies: Iterator[Tally], estimate: Callable[[Tally], Floats], n_jobs: int
+) -> Iterable[Floats]:
     if arguments.processes("n_jobs", n_jobs) == 1:
-        return (_estimate(tally, theta) for tally in tallies)
+        return map(estimate, tallies)
     # joblib takes a while to load.
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         estimates: Iterable[Floats] = Parallel(return_as="generator")(
-            delayed(_estimate)(tally, theta) for tally in tallies
+            delayed(estimate)(tally) for tally in tallies
         )
         return estimates
-
-
-def _estimate(tally: Tally, theta: Floats) -> Floats:
-    return maximise_near(Problem(tally.operator, tally.counts, tally.n), theta)
 
 
 def enough_draws(draws: int, share: float) -> int:

@@ -106,6 +106,7 @@ RIGHT = {
     "lon1": lambda w: -73.8,
     "loss": lambda w: w.loss,
     "losses": lambda w: {"l2": squared_l2},
+    "m": lambda w: 1,
     "matrix": lambda w: w.matrix,
     "max_iter": lambda w: w.pick(50, 1),
     "max_quality_loss": lambda w: w.pick(0.5, 0.0, w.epsilon),

@@ -182,6 +182,13 @@ CALLS = [
         ValueError,
         ["method", "'bootstrap'", "'profile'"],
     ),
+    (lambda: ik.mle(RR.tally([0, 1])).largest(4), ValueError, ["m must", "3", "4"]),
+    (
+        lambda: ik.mle(RR.tally([0, 1])).interval(method="bootstrap", estimator=lambda _: [1.0]),
+        ik.errors.AlphabetMismatch,
+        ["estimator", "3 secrets", "list of shape (1,)"],
+    ),
+    (lambda: ik.plan(RR, difference=1.5), ValueError, ["difference", "1.5"]),
     (lambda: ik.datasets.load_gowalla("rome"), ValueError, ["city", "'rome'", "manhattan"]),
 ]
 
