@@ -68,6 +68,7 @@ NAMES = [
     "choose_penalty",
     "combine_mechanisms",
     "combine_results",
+    "compare",
     "compose",
     "datasets",
     "design",

@@ -32,7 +32,7 @@ class Contrast(arguments.ReadOnlyArrays):
     ----------
     estimate : float, or ndarray of shape (r,)
         Of the maximum likelihood estimates. A ratio is inf where only the second value is 0, and
-        NaN where both are.
+        1 where both are, because they are equal; its interval then says that nothing is known.
     interval : tuple of two floats, or of two ndarrays of shape (r,)
         Lower and upper ends. The upper end of a ratio may be inf.
     p_value : float, or ndarray of shape (r,)
@@ -245,8 +245,8 @@ def compare(
     )
     ratios = None
     if all(has_ratio(w) for w in functionals.each()):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quotient = one / other
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            quotient = np.where(one == other, 1.0, one / other)
         ratios = Contrast(
             answer(quotient),
             (answer(found.ratio[0]), answer(found.ratio[1])),

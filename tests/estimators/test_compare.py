@@ -187,6 +187,7 @@ def test_shares_of_zero_have_p_values_and_ratios_without_end():
     for method in ("profile", "wald", "guaranteed"):
         found = ik.compare(*zero, of="yes", method=method)
         assert (found.difference.p_value, found.ratio.interval) == (1.0, (0.0, np.inf))
+        assert found.ratio.estimate == 1
 
 
 def test_guaranteed_ends_are_those_of_independent_intervals():

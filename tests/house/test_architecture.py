@@ -398,7 +398,8 @@ OF_THEORY = [
 ]
 OF_THEORY += ["Identifiability", "LdpBounds", "MleSet"]
 READ += [f"ibukit.theory.{name}" for name in OF_THEORY]
-READ += ["ibukit.planning.Plan", "ibukit.planning.Plans", "ibukit.privacy.Audit"]
+READ += ["ibukit.planning.Plan", "ibukit.planning.Plans", "ibukit.planning.PowerPlan"]
+READ += ["ibukit.privacy.Audit"]
 READ += [
     "ibukit.attack.Detection",
     "ibukit.attack.RobustEstimate",
