@@ -93,6 +93,12 @@ DOORS = {
         REFUSED,
         REFUSED,
     ),
+    "MatrixMechanism.from_trials": Door(
+        "whole numbers of trials, a row for each secret and a column for each report: frames by "
+        "their labels, arrays in order",
+        REFUSED,
+        REFUSED,
+    ),
     "scale.tally": Door(
         "partitions of Dask, or files of rows of bits on disk, whose reports stay where they are",
         REFUSED,

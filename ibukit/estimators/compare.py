@@ -16,8 +16,8 @@ from ibukit.domain.linear_functionals import LinearFunctionals, parse_functional
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.estimators.maximum_likelihood import mle
+from ibukit.intervals.comparison.methods import compare_by, has_ratio
 from ibukit.intervals.request import IntervalRequest
-from ibukit.intervals.two_samples import compare_by, has_ratio
 from ibukit.tally.tally import Tally, check_bounded, check_tally
 
 if TYPE_CHECKING:

@@ -16,9 +16,14 @@ from ibukit._ground.arguments import Floats, readable
 from ibukit._ground.threads import one_thread
 from ibukit.domain.linear_functionals import LinearFunctionals, normal_quantile
 from ibukit.errors import TooLarge
+from ibukit.intervals.comparison.profiles import (
+    Sample,
+    difference_ends,
+    equality_p_value,
+    ratio_ends,
+)
 from ibukit.intervals.methods import guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
-from ibukit.intervals.two_profiles import Sample, difference_ends, equality_p_value, ratio_ends
 
 # Functionals times secrets. One comparison takes a few dozen times as long as an interval, so this
 # is as much smaller than the limit for intervals: minutes, up to an hour where shares are 0.

@@ -1,0 +1,1 @@
+"""Intervals of differences and ratios between two independent tallies."""
