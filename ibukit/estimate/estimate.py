@@ -631,6 +631,10 @@ class Estimate(ReadOnlyArrays):
           Covers with probability about `level` in the limit; where many probabilities are 0, with
           more, or under k-RR with less (.55 instead of .95 in the worst case that the chapter *How
           sure can we be?* measures).
+        - ``"auto"``: the profile with a threshold for each end, drawn from the Gaussian problem
+          that the likelihood ratio follows near the boundary of the simplex; wider than the profile
+          where probabilities are 0 or nearly so, and the same in the interior. Two secrets with two
+          kinds of reports are enumerated, as for "calibrated".
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
           Covers with probability about `level` at the boundary, too. Two secrets with two kinds of
@@ -682,15 +686,16 @@ class Estimate(ReadOnlyArrays):
             Strictly between 0 and 1.
         of : optional
             Weights of linear functionals, as `standard_errors` takes them.
-        method : {"profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
+        method : {"profile", "auto", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
         target : {"distribution", "frequencies"}
             What is to be covered, as `standard_errors` takes it. The frequencies by "wald",
             "credible", "bootstrap", and "guaranteed" by boxes or betting.
         **options
-            Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and
-            share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged").
-            "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0, kind="parametric",
-            n_jobs=1, estimator=None (a function from a tally to an estimate over its secrets).
+            Of the method. "auto" and "calibrated": draws=400, seed=0. "guaranteed": by="boxes",
+            seed=0, and share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10
+            ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0,
+            kind="parametric", n_jobs=1, estimator=None (a function from a tally to an estimate over
+            its secrets).
 
         Returns
         -------

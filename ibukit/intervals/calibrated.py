@@ -11,12 +11,14 @@ drawn from the most likely distribution with the answer v [fc]_.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals.profile import FIRST_TILT, Profile, next_tilt
 from ibukit.intervals.request import Ends, IntervalRequest, ends
@@ -97,15 +99,19 @@ def constrained(
     return Constrained(theta, ratio(bound), tilt)
 
 
-class Calibrated:
-    """{v : ratio(v) <= c(v)} with a simulated threshold c, sought near the profile's ends."""
+class RatioRegion(ABC):
+    """{v : ratio(v) <= c(v)} for a threshold c of v, sought near the profile's ends."""
 
-    def __init__(self, tally: Tally, level: float, draws: int, seed: int):
-        self._tally, self._level, self._draws, self._seed = tally, level, draws, seed
+    def __init__(self, tally: Tally, level: float):
+        self._tally, self._level = tally, level
         self._likelihood = likelihood_of_tally(tally)
 
+    @abstractmethod
+    def threshold(self, w: Floats, v: float) -> tuple[float, float]:
+        """Return c at the value v of w . theta, and the error of c."""
+
     def highest(self, w: Floats) -> float:
-        """Return the value from which on the ratio exceeds the threshold simulated there."""
+        """Return the value from which on the ratio exceeds the threshold there."""
         least, most = float(w.min()), float(w.max())
         return least + (most - least) * self._end((w - least) / (most - least))
 
@@ -132,6 +138,15 @@ class Calibrated:
         floor = self._likelihood.best.fit - ratio / 2 / self._tally.n
         return Profile(self._likelihood, floor).bracket(w)[1]
 
+
+class Calibrated(RatioRegion):
+    """{v : ratio(v) <= c(v)} with a threshold c from tallies that are drawn at v."""
+
+    def __init__(self, tally: Tally, level: float, draws: int, seed: int):
+        super().__init__(tally, level)
+        self._draws, self._seed = draws, seed
+
+    @override
     def threshold(self, w: Floats, v: float) -> tuple[float, float]:
         """Simulate the quantile of the ratios of v, and its Monte-Carlo error.
 

@@ -13,6 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.intervals import measured
 from ibukit.intervals.betting import betting
+from ibukit.intervals.boundary import auto
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson
 from ibukit.intervals.credible import credible
@@ -76,6 +77,7 @@ def guaranteed(request: IntervalRequest, by: str = "boxes", seed: int = 0, **opt
 
 
 INTERVALS: dict[str, Callable[..., Ends]] = {
+    "auto": auto,
     "wald": wald,
     "profile": profile,
     "guaranteed": guaranteed,

@@ -389,7 +389,7 @@ def test_broken_intervals_are_seen_not_to_hold():
 def test_bad_questions_are_named():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
     with pytest.raises(
-        ValueError, match=r"method must be one of 'wald', 'profile', .*, got 'exact'"
+        ValueError, match=r"method must be one of 'auto', 'wald', 'profile', .*, got 'exact'"
     ):
         estimate.interval(method="exact")
     with pytest.raises(

@@ -1,0 +1,115 @@
+"""Profile intervals whose threshold knows the boundary of the simplex."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import binomtest
+
+import ibukit as ik
+from ibukit.intervals.boundary._ratio_kernels import ratios
+from ibukit.intervals.boundary.information import information_of, sparser
+
+
+def by_slsqp(information, centre, constraints, k):
+    """Return the least |x - centre|_J^2 on the simplex, by another solver from several starts."""
+    best = np.inf
+    for start in np.vstack([np.full(k, 1 / k), np.eye(k)]):
+        found = minimize(
+            lambda x: (x - centre) @ information @ (x - centre),
+            start,
+            jac=lambda x: 2 * information @ (x - centre),
+            bounds=[(0, 1)] * k,
+            constraints=constraints,
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        # It may stop without a word of success at a point that is as good as any.
+        if max(abs(each["fun"](found.x)) for each in constraints) < 1e-9:
+            best = min(best, found.fun)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_ratios_are_those_of_another_solver(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 6))
+    root = rng.normal(size=(k + 2, k))
+    information = root.T @ root * 50
+    theta = rng.dirichlet(np.full(k, 0.4))
+    theta[theta < 0.1] = 0
+    theta /= theta.sum()
+    w = rng.random(k)
+    scores = rng.standard_normal((4, k)) @ np.linalg.cholesky(information).T
+    inside, free = ratios(information, scores, theta, w)
+    whole = {"type": "eq", "fun": lambda x: x.sum() - 1}
+    fixed = {"type": "eq", "fun": lambda x: w @ x - w @ theta}
+    for score, ratio in zip(scores, inside, strict=True):
+        centre = theta + np.linalg.solve(information, score)
+        right = by_slsqp(information, centre, [whole, fixed], k) - by_slsqp(
+            information, centre, [whole], k
+        )
+        assert ratio == pytest.approx(right, abs=1e-5)
+    # Without the boundary the ratio is the square of the standardised miss of w . x.
+    middle = np.linalg.inv(information)
+    one = np.ones(k)
+    within = middle - np.outer(middle @ one, one @ middle) / (one @ middle @ one)
+    assert np.allclose(free, (scores @ within @ w) ** 2 / (w @ within @ w), rtol=1e-6)
+
+
+def test_in_the_interior_it_is_the_profile():
+    tally = ik.RandomizedResponse(3, 2.0).tally_counts([40_000, 35_000, 25_000])
+    estimate = ik.mle(tally)
+    found, right = (np.array(estimate.interval(0.9, method=m)) for m in ("auto", "profile"))
+    assert np.allclose(found, right, atol=1e-8)
+
+
+def test_two_kinds_of_reports_are_enumerated():
+    estimate = ik.mle(ik.RandomizedResponse(2, 1.0).tally_counts([46, 34]))
+    found, right = (
+        np.array(estimate.interval(0.9, of=[1, 0], method=m)) for m in ("auto", "calibrated")
+    )
+    assert np.array_equal(found, right)
+
+
+def test_it_is_never_narrower_than_the_profile():
+    rng = np.random.default_rng(3)
+    for kind in (ik.RandomizedResponse, ik.TruncatedGeometric, ik.Rappor):
+        estimate = ik.mle(kind(6, 1.0).simulate(rng.multinomial(500, [0.7, 0.3, 0, 0, 0, 0]), rng))
+        found, profile = (np.array(estimate.interval(method=m)) for m in ("auto", "profile"))
+        assert (found[0] <= profile[0] + 1e-6).all()
+        assert (found[1] >= profile[1] - 1e-6).all()
+
+
+def test_where_everybody_is_alike_it_holds_and_the_profile_does_not():
+    mechanism, w = ik.TruncatedGeometric(20, 1.0), np.eye(20)[10]
+    rng = np.random.default_rng(5)
+    covered = {"auto": 0, "profile": 0}
+    for _ in range(60):
+        estimate = ik.mle(mechanism.simulate((1000 * w).astype(int), rng))
+        for method in covered:
+            covered[method] += estimate.interval(0.95, of=w, method=method)[1] >= 1 - 1e-9
+    assert binomtest(covered["auto"], 60, 0.93, alternative="less").pvalue > 1e-3
+    assert binomtest(covered["profile"], 60, 0.8, alternative="less").pvalue < 1e-3
+
+
+def test_probabilities_that_chance_may_have_made_are_moved_within_their_weight():
+    w = np.array([1.0, 0.0, 0.0, 0.0])
+    tally = ik.RandomizedResponse(4, 1.0).tally_counts([60, 50, 30, 25])
+    theta = np.array([0.5, 0.47, 0.02, 0.01])
+    found = sparser(theta, w, information_of(tally, theta, theta))
+    assert np.allclose(found, [0.5, 0.5, 0, 0])
+
+
+def test_the_same_seed_gives_the_same_ends_and_another_one_nearly():
+    estimate = ik.mle(ik.TruncatedGeometric(5, 1.0).tally_counts([5, 90, 20, 3, 1]))
+    first, again, other = (
+        np.array(estimate.interval(0.95, method="auto", seed=seed)) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first, again)
+    assert np.abs(first - other).max() < 0.03
+
+
+def test_frequencies_are_refused():
+    estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 9, 2]))
+    with pytest.raises(ValueError, match="target must be 'distribution' with method='auto'"):
+        estimate.interval(method="auto", target="frequencies")
