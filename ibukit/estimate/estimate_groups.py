@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.dask_tasks import check_client, run_on
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.estimate.estimate import Estimate, _index_of
@@ -23,6 +24,11 @@ from ibukit.tally.trials import has_trials
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
+
+# Arguments and result of the intervals of one group, which begin with its place.
+Task = tuple[int, Estimate, float, str]
+Found = tuple[int, Floats, Floats, str]
 
 
 class EstimateGroups(Mapping[Any, Estimate]):
@@ -119,7 +125,11 @@ class EstimateGroups(Mapping[Any, Estimate]):
         return determined
 
     def intervals(
-        self, level: float = 0.95, method: str = "wald", n_jobs: int = 1
+        self,
+        level: float = 0.95,
+        method: str = "wald",
+        n_jobs: int = 1,
+        client: Client | None = None,
     ) -> tuple[Floats, Floats]:
         """Return intervals of all probabilities of all groups.
 
@@ -135,6 +145,8 @@ class EstimateGroups(Mapping[Any, Estimate]):
         n_jobs : int
             Processes that find what is not computed for all groups together, -1 for one on each
             core. The intervals do not depend on it.
+        client : dask.distributed.Client, optional
+            Its workers find them instead, as for groups that were counted there.
 
         Returns
         -------
@@ -145,10 +157,12 @@ class EstimateGroups(Mapping[Any, Estimate]):
         ValueError, TooLarge
             As `Estimate.interval`.
         """
-        lower, upper, _ = self._ends(level, method, n_jobs)
+        lower, upper, _ = self._ends(level, method, n_jobs, client)
         return lower, upper
 
-    def _ends(self, level: float, method: str, n_jobs: int) -> tuple[Floats, Floats, NDArray[Any]]:
+    def _ends(
+        self, level: float, method: str, n_jobs: int, client: Client | None
+    ) -> tuple[Floats, Floats, NDArray[Any]]:
         """Return both ends, and the method of each group."""
         level = arguments.fraction("level", level, "()")
         lower, upper = np.zeros_like(self.distribution), np.ones_like(self.distribution)
@@ -162,14 +176,20 @@ class EstimateGroups(Mapping[Any, Estimate]):
             # With few reports Wald's interval may say nothing where another method says something.
             methods[((upper - lower >= 1) & ~alone[:, None]).any(axis=1)] = VOID
         places = np.flatnonzero(alone).tolist()
-        found = _each(map(self._make, places), level, method, n_jobs)
-        progress = tqdm(found, "intervals of groups", len(places), disable=None, leave=False)
-        for place, of_one in zip(places, progress, strict=True):
+        tasks = ((place, self._make(place), level, method) for place in places)
+        found = _each(tasks, n_jobs, client)
+        for place, *of_one in tqdm(
+            found, "intervals of groups", len(places), disable=None, leave=False
+        ):
             lower[place], upper[place], methods[place] = of_one
         return lower, upper, methods
 
     def to_frame(
-        self, level: float | None = 0.95, method: str = "wald", n_jobs: int = 1
+        self,
+        level: float | None = 0.95,
+        method: str = "wald",
+        n_jobs: int = 1,
+        client: Client | None = None,
     ) -> pd.DataFrame:
         """Return one table with a row for each group and label.
 
@@ -177,7 +197,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
         ----------
         level : float, optional
             Of the intervals, strictly between 0 and 1. None leaves them out.
-        method, n_jobs
+        method, n_jobs, client
             As `intervals` takes them.
 
         Returns
@@ -201,7 +221,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
         groups = [group if width > 1 else (group,) for group in self.groups]
         columns: dict[str, Any] = {"probability": self.distribution.ravel()}
         if level is not None:
-            lower, upper, methods = self._ends(level, method, n_jobs)
+            lower, upper, methods = self._ends(level, method, n_jobs, client)
             columns |= {
                 "lower": lower.ravel(),
                 "upper": upper.ravel(),
@@ -220,25 +240,31 @@ class EstimateGroups(Mapping[Any, Estimate]):
         return pd.DataFrame(columns, index=pd.MultiIndex.from_arrays(levels, names=names))
 
 
-def _each(
-    estimates: Iterable[Estimate], level: float, method: str, n_jobs: int
-) -> Iterable[tuple[Floats, Floats, str]]:
-    if arguments.processes("n_jobs", n_jobs) == 1:
-        return (_of_one(estimate, level, method) for estimate in estimates)
+def _each(tasks: Iterable[Task], n_jobs: int, client: Client | None) -> Iterable[Found]:
+    """Yield the intervals of each group with its place, in any order."""
+    if arguments.processes("n_jobs", n_jobs) == 1 and client is None:
+        return (_of_one(*task) for task in tasks)
+    if client is not None:
+        if n_jobs != 1:
+            raise ValueError(
+                f"n_jobs must be 1 with a client, whose workers are used; got {n_jobs}"
+            )
+        return run_on(check_client(client), _of_one, tasks)
     # joblib takes a while to load.
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        found: Iterable[tuple[Floats, Floats, str]] = Parallel(return_as="generator")(
-            delayed(_of_one)(estimate, level, method) for estimate in estimates
+        found: Iterable[Found] = Parallel(return_as="generator")(
+            delayed(_of_one)(*task) for task in tasks
         )
         return found
 
 
-def _of_one(estimate: Estimate, level: float, method: str) -> tuple[Floats, Floats, str]:
+def _of_one(place: int, estimate: Estimate, level: float, method: str) -> Found:
     if method == "wald" and _is_void(estimate):
         method = "profile"
-    return *estimate.interval(level, method=method), name_in_tables(method, estimate.tally)
+    lower, upper = estimate.interval(level, method=method)
+    return place, lower, upper, name_in_tables(method, estimate.tally)
 
 
 def _is_void(estimate: Estimate) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client, LocalCluster
 
 import ibukit as ik
 
@@ -30,6 +31,20 @@ def test_processes_find_the_same_profiles():
     assert np.allclose(alone.loc["c3", ["lower", "upper"]], one[["lower", "upper"]], atol=1e-12)
     with pytest.raises(ValueError, match="n_jobs"):
         estimates.intervals(method="profile", n_jobs=0)
+
+
+def test_workers_of_a_cluster_find_the_same_profiles():
+    estimates = ik.mle(ik.Tally.from_table(table(), KRR, count="count", groups="country"))
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        spread = estimates.to_frame(method="profile", client=client)
+        with pytest.raises(ValueError, match="n_jobs must be 1 with a client"):
+            estimates.intervals(method="profile", n_jobs=2, client=client)
+    pd.testing.assert_frame_equal(spread, estimates.to_frame(method="profile"))
+    with pytest.raises(TypeError, match=r"client must be a dask\.distributed\.Client"):
+        estimates.intervals(method="profile", client="tcp://")
 
 
 def test_weighted_groups_have_the_intervals_of_each_alone():
