@@ -23,7 +23,7 @@ from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import sqp
 from ibukit.intervals.line_maximum import least_maximum
-from ibukit.intervals.profile import ENDS_MEET, Profile
+from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
@@ -65,7 +65,7 @@ class LossyProfile(Profile):
         attained, bound = self._value(w, self._last.theta), 1.0
         along_tilts = False
         for _ in range(MAX_VALUES):
-            if bound - attained <= ENDS_MEET:
+            if bound - attained <= min(ENDS_MEET, RELATIVE_TOLERANCE * bound):
                 break
             before = attained, bound
             points = self._along_tilts if along_tilts else self._by_models

@@ -20,6 +20,8 @@ from ibukit.tally.tally import Tally
 
 # The search stops when a proved end is within this of an attained one, for weights from 0 to 1.
 ENDS_MEET = 1e-9
+# The same as a share of the end, for tiny shares of very many reports.
+RELATIVE_TOLERANCE = 1e-6
 # Tilts tried for one end. Beyond it the bound proved so far is returned, which may be further out
 # than needed.
 MAX_TILTS = 80
@@ -73,7 +75,7 @@ class Profile:
                     inside = point
                 reached = inside.answer if outside is None else self._between(inside, outside)
                 attained = max(attained, reached)
-                if bound - attained <= ENDS_MEET:
+                if bound - attained <= min(ENDS_MEET, RELATIVE_TOLERANCE * bound):
                     return attained, bound
         return attained, bound
 

@@ -4,6 +4,8 @@ of the distribution, and of the people's own frequencies.
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2
 
 import ibukit as ik
 
@@ -190,3 +192,19 @@ def test_labels_that_cannot_be_read_are_named(of, words):
     estimate = ik.mle(ik.RandomizedResponse(["bike", "bus", "car"], 2.0).tally_counts([15, 22, 48]))
     with pytest.raises(ValueError, match=words):
         estimate.interval(of=of)
+
+
+def test_ends_of_tiny_shares_are_as_precise_as_those_of_large_ones():
+    # Three of 2 10^12 reports under hardly any noise: c log(1 - x) and 3 log x are the likelihood.
+    n = 2 * 10**12
+    mechanism = ik.RandomizedResponse(["a", "b", "c"], 36.0)
+    estimate = ik.mle(mechanism.tally_counts([n // 2, n // 2, 3]))
+    _, upper = estimate.interval(0.95, of="c", method="profile")
+
+    def ratio(x):
+        # With y = n x the noise adds 2.3e-4 to the third kind, which hardly moves the end.
+        y = n * x
+        return 2 * (3 * np.log(3 / y) + y - 3) - chi2.ppf(0.95, 1)
+
+    right = brentq(ratio, 3.1 / n, 30 / n, xtol=1e-16)
+    assert upper == pytest.approx(right, rel=1e-3)
