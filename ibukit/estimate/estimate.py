@@ -149,9 +149,9 @@ class Estimate(ReadOnlyArrays):
             Of the intervals, strictly between 0 and 1. None leaves them out, and what else needs
             the reports.
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
-            times secrets are at most 2^18.
+            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
+            "wald" for more; where Wald's interval would be void, "profile", if such rows times
+            secrets are at most 2^18.
 
         Returns
         -------
@@ -190,9 +190,9 @@ class Estimate(ReadOnlyArrays):
         level : float, optional
             Adds the columns lower, upper and identified, as `to_frame` has them.
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
-            times secrets are at most 2^18.
+            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
+            "wald" for more; where Wald's interval would be void, "profile", if such rows times
+            secrets are at most 2^18.
 
         Returns
         -------
@@ -239,9 +239,9 @@ class Estimate(ReadOnlyArrays):
         level : float, optional
             Adds the lists lower, upper and identified, as `to_frame` has them.
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
-            times secrets are at most 2^18.
+            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
+            "wald" for more; where Wald's interval would be void, "profile", if such rows times
+            secrets are at most 2^18.
 
         Raises
         ------
@@ -285,9 +285,9 @@ class Estimate(ReadOnlyArrays):
             number.
         ax : matplotlib Axes, optional
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
-            and "wald" for more; where Wald's interval would be void, "profile" again, if such rows
-            times secrets are at most 2^18.
+            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
+            "wald" for more; where Wald's interval would be void, "profile", if such rows times
+            secrets are at most 2^18.
 
         Returns
         -------
@@ -616,7 +616,7 @@ class Estimate(ReadOnlyArrays):
         self,
         level: float = 0.95,
         of: Any = None,
-        method: str = "profile",
+        method: str = "auto",
         target: str = "distribution",
         **options: Any,
     ) -> tuple[float | Floats, float | Floats]:
@@ -686,12 +686,13 @@ class Estimate(ReadOnlyArrays):
             Strictly between 0 and 1.
         of : optional
             Weights of linear functionals, as `standard_errors` takes them.
-        method : {"profile", "auto", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
+        method : {"auto", "profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
         target : {"distribution", "frequencies"}
             What is to be covered, as `standard_errors` takes it. The frequencies by "wald",
             "credible", "bootstrap", and "guaranteed" by boxes or betting.
         **options
-            Of the method. "auto" and "calibrated": draws=400, seed=0. "guaranteed": by="boxes",
+            Of the method. "auto": draws=None (20 / (1 - level), at most 2,000), seed=0.
+            "calibrated": draws=400, seed=0. "guaranteed": by="boxes",
             seed=0, and share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10
             ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0,
             kind="parametric", n_jobs=1, estimator=None (a function from a tally to an estimate over
@@ -764,7 +765,7 @@ class Estimate(ReadOnlyArrays):
     def band(
         self,
         level: float = 0.95,
-        method: str = "profile",
+        method: str = "auto",
         target: str = "distribution",
         **options: Any,
     ) -> tuple[Floats, Floats]:
@@ -806,7 +807,7 @@ class Estimate(ReadOnlyArrays):
         return self.interval(each, None, method, target, **options)
 
     def largest(
-        self, m: int, level: float = 0.95, method: str = "profile", **options: Any
+        self, m: int, level: float = 0.95, method: str = "auto", **options: Any
     ) -> pd.DataFrame:
         """Return the m largest estimated shares, with intervals that hold together.
 

@@ -165,7 +165,7 @@ def _about_the_boundary(
         yield (
             f"{zeros:,} of {len(theta):,} probabilities are estimated as 0, where likelihood "
             "ratios have another limit: intervals may cover more or less often than they say"
-            + ("." if weighted else '; method="guaranteed" does not depend on it.')
+            + ("." if weighted else '; method="auto" of few questions and "guaranteed" know it.')
         )
 
 

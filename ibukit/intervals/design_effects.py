@@ -27,6 +27,18 @@ from ibukit.tally.survey import Survey
 from ibukit.tally.tally import Tally
 
 
+def wald(request: IntervalRequest) -> Ends:
+    """Return w . theta -+ z standard errors, cut at the values that distributions can have."""
+    functionals = request.functionals
+    assert request.standard_errors is not None, "an estimate knows its standard errors"
+    margin = critical_value(request) * request.standard_errors()
+    middle = functionals.values(request.theta)
+    return (
+        np.maximum(middle - margin, functionals.least),
+        np.minimum(middle + margin, functionals.most),
+    )
+
+
 def profile(request: IntervalRequest) -> Ends:
     """Return the ends of the profile likelihood; of weighted reports with design effects.
 

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
-from ibukit.intervals import measured
+from ibukit.intervals import boundary, measured
 from ibukit.intervals.betting import betting
-from ibukit.intervals.boundary import auto
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson
 from ibukit.intervals.credible import credible
-from ibukit.intervals.design_effects import critical_value, profile
+from ibukit.intervals.design_effects import profile, wald
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
@@ -38,16 +37,21 @@ WALD = ("wald", SUMS_OF_WEIGHTS)
 VOID = 'wald, void: see method="profile"'
 
 
-def wald(request: IntervalRequest) -> Ends:
-    """Return w . theta -+ z standard errors, cut at the values that distributions can have."""
-    functionals = request.functionals
-    assert request.standard_errors is not None, "an estimate knows its standard errors"
-    margin = critical_value(request) * request.standard_errors()
-    middle = functionals.values(request.theta)
-    return (
-        np.maximum(middle - margin, functionals.least),
-        np.minimum(middle + margin, functionals.most),
-    )
+def auto(request: IntervalRequest, draws: int | None = None, seed: int = 0) -> Ends:
+    """Return the ends of the profile, whose threshold knows the boundary where that applies.
+
+    `draws` and `seed` are those of the threshold, see `boundary_profile`.
+    """
+    if auto_method(request) == "auto":
+        return boundary.boundary_profile(request, draws, seed)
+    return profile(request)
+
+
+def auto_method(request: IntervalRequest) -> str:
+    """Return "auto", or "profile" where no threshold can be drawn or all would take too long."""
+    if request.target != "distribution" or boundary.applies(request):
+        return "auto"
+    return "profile"
 
 
 # The guaranteed intervals that split the reports at random, and so take a seed.
@@ -116,7 +120,8 @@ def interval(request: IntervalRequest, method: str, options: dict[str, Any]) -> 
 def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     """Return ends for tables and pictures, quick and applicable, and the method of each row.
 
-    "profile" where rows times secrets are at most 300^2, else Wald's; where Wald's method says no
+    "auto" where rows times secrets are at most 300^2, which is "profile" beyond its own limits, else
+    Wald's; where Wald's method says no
     more of a row than that it is possible, "profile" again if such rows times secrets are at most
     2^18, else the method is `VOID`.
 
@@ -129,12 +134,12 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     >>> request = IntervalRequest(estimate.tally, estimate.distribution, functionals, level=0.95)
     >>> _, methods = default_ends(request)
     >>> print(*methods)
-    profile profile profile
+    auto auto auto
     """
     functionals = request.functionals
     r, k = len(functionals), functionals.k
     if request.tally is not None and has_trials(request.tally):
-        return measured.default_ends(request, wald)
+        return measured.default_ends(request)
     try:
         # Weights and losses are not taken together.
         weighted = request.tally is not None and request.tally.weighted
@@ -142,7 +147,7 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     except ValueError:
         return wald(request), np.full(r, name_in_tables("wald", request.tally), dtype=object)
     if r * k <= MAX_SECRETS_PROFILED_BY_DEFAULT**2:
-        return profile(request), np.full(r, "profile", dtype=object)
+        return auto(request), np.full(r, auto_method(request), dtype=object)
     lower, upper = wald(request)
     methods = np.full(r, "wald", dtype=object)
     void = (lower <= functionals.least) & (upper >= functionals.most) & (functionals.ranges > 0)

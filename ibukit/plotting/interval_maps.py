@@ -37,7 +37,7 @@ class EstimateWithIntervals(Protocol):
 def interval_maps(
     estimate: EstimateWithIntervals,
     level: float = 0.95,
-    method: str = "profile",
+    method: str = "auto",
     together: bool = False,
     wide: float | None = None,
     places: GeoDataFrame | GeoSeries | None = None,

@@ -188,6 +188,8 @@ class Unfolded(Estimate):
     def _ends_by(self, request: IntervalRequest, method: str, options: dict[str, Any]) -> Ends:
         if self.background is None:
             return super()._ends_by(request, method, options)
+        if arguments.is_one_of(method, ("auto",)):
+            method = self._default_method(request)
         if not arguments.is_one_of(request.target, ("distribution",)):
             raise ValueError(
                 "target must be 'distribution' over a background, got "
@@ -201,12 +203,16 @@ class Unfolded(Estimate):
     def _default_ends(self, request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
         if self.background is None:
             return super()._default_ends(request)
-        small = len(self.distribution) <= MAX_SECRETS_PROFILED_BY_DEFAULT
+        method = self._default_method(request)
         rows = len(request.functionals)
-        small &= rows <= MAX_SECRETS_PROFILED_BY_DEFAULT
-        whole = bool((self.observed == np.rint(self.observed)).all())
-        method = "profile" if small and whole else "wald"
         return self._ends_by(request, method, {}), np.full(rows, method, dtype=object)
+
+    def _default_method(self, request: IntervalRequest) -> str:
+        """Return "profile" for whole counts of few secrets, else "wald"."""
+        small = len(self.distribution) <= MAX_SECRETS_PROFILED_BY_DEFAULT
+        small &= len(request.functionals) <= MAX_SECRETS_PROFILED_BY_DEFAULT
+        whole = bool((self.observed == np.rint(self.observed)).all())
+        return "profile" if small and whole else "wald"
 
     @property
     def _intervals(self) -> PoissonIntervals:

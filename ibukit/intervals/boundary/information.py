@@ -10,9 +10,13 @@ from ibukit._ground.arguments import Floats
 from ibukit.fisher_information import observed_information
 from ibukit.intervals.boundary._ratio_kernels import RIDGE
 from ibukit.intervals.finite_reports import MAX_PROGRAMME_ENTRIES
-from ibukit.mechanisms import FiniteMechanism
+from ibukit.mechanisms import FiniteMechanism, HistogramEncoding
+from ibukit.mechanisms.points import PointReports
+from ibukit.tally.likelihood_rows import has_law
 from ibukit.tally.tally import Tally, TallyPart
 
+# Mechanisms whose reports have densities.
+CONTINUOUS = (PointReports, HistogramEncoding)
 # Probabilities below this number of their standard errors may be 0.
 ERRORS_ABOVE_ZERO = 1.5
 # A report that is expected less often than this is treated as one that is expected so often: the
@@ -35,7 +39,8 @@ def information_of(tally: Tally, theta: Floats, best: Floats) -> Floats:
 def _of_part(part: TallyPart, theta: Floats, best: Floats) -> Floats:
     """Return the expected information if the reports can be listed.
 
-    Otherwise it is the observed one, with all reports that were not seen as one more.
+    Otherwise it is the observed one; reports that were not seen are one more, if probabilities are
+    known and not densities.
     """
     mechanism: Any = part.mechanism
     n = part.n
@@ -49,6 +54,8 @@ def _of_part(part: TallyPart, theta: Floats, best: Floats) -> Floats:
     # A share 1 / n of the best distribution keeps a report that theta hardly makes from being
     # more than n times as informative as it is there.
     seen = observed_information(Tally((part,)), theta + (best - theta) / n)
+    if isinstance(mechanism, CONTINUOUS) or not has_law(mechanism):
+        return seen
     unseen = np.maximum(1 - part.channel.adjoint(np.exp(part.log_scale)), 0.0)
     share = max(float(unseen @ theta), MIN_EXPECTED_REPORTS / n)
     return seen + np.outer(unseen, unseen) * (n / share)

@@ -20,57 +20,137 @@ interior the threshold is exactly the chi-squared one.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.linalg import cho_solve
 
 from ibukit._ground.arguments import Floats
-from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals.boundary._ratio_kernels import ratios
 from ibukit.intervals.boundary.information import information_of, sparser
-from ibukit.intervals.calibrated import RatioRegion, constrained
-from ibukit.intervals.request import Ends, IntervalRequest, ends
-from ibukit.intervals.resampling import rank_of, seeded
+from ibukit.intervals.calibrated import Constrained, constrained
+from ibukit.intervals.profile import ProfileWithWitness
+from ibukit.intervals.request import Ends, IntervalRequest, Region, ends
+from ibukit.intervals.resampling import ROUNDING_TOLERANCE, enough_draws, rank_of, seeded
+from ibukit.intervals.tilted_likelihood import likelihood_of_tally
 from ibukit.intervals.two_kinds import TwoKindsRegion, has_two_kinds
 from ibukit.tally.tally import Tally
 
-# Scores drawn for one threshold.
-DRAWS = 400
+# Scores drawn for one threshold beyond its quantile: 400 in all at level 0.95.
+DRAWS_BEYOND = 20
+# Scores drawn at most by default. At levels above 0.99 the threshold is the less certain, and above
+# 0.9995 it is the largest ratio drawn.
+MAX_DRAWS = 2_000
+# Questions times the third power of the number of secrets for which thresholds are drawn, some ten
+# seconds: one question of 256 secrets, or all shares of 64.
+MAX_QUESTIONS_TIMES_CUBED_SECRETS = 2**24
+# Thresholds drawn for one end, mostly two or three.
+MAX_THRESHOLDS = 5
+# Difference between a ratio and its threshold that counts as none: small against the Monte-Carlo
+# error of a threshold, some tenths.
+THRESHOLD_TOLERANCE = 0.05
+# Rise of ratio less threshold for each unit of the ratio below which a secant leads nowhere.
+MIN_SLOPE = 0.2
+# Distance of a distribution from an end, as a share of the end's from the best value, within which
+# it stands for the likeliest one there.
+SAME_END = 1e-4
 # Mass below which a secret of a fitted distribution counts as empty.
 EMPTY = 1e-9
 
 
-class BoundaryRegion(RatioRegion):
+class BoundaryRegion:
     """{v : ratio(v) <= c(v)} with the threshold c of the Gaussian problem at v."""
 
     def __init__(self, tally: Tally, level: float, draws: int, seed: int):
-        super().__init__(tally, level)
+        self._tally, self._level = tally, level
+        self._likelihood = likelihood_of_tally(tally)
         self._noise = seeded(seed).standard_normal((draws, tally.k))
+        # A quantile of few draws is uncertain: the one of a standard error more holds.
+        self._drawn_level = min(level + math.sqrt(level * (1 - level) / draws), draws / (draws + 1))
 
-    @override
-    def threshold(self, w: Floats, v: float) -> tuple[float, float]:
-        """Return the larger threshold of the fitted distribution and of a sparser one."""
-        at = constrained(self._likelihood, self._tally.n, w, v)
-        theta = np.where(at.theta > EMPTY, at.theta, 0.0)
+    def highest(self, w: Floats) -> float:
+        """Return the value from which on the ratio exceeds the threshold there."""
+        least, most = float(w.min()), float(w.max())
+        return least + (most - least) * self._end((w - least) / (most - least))
+
+    def _end(self, w: Floats) -> float:
+        """Find the root of c(v) = ratio(v) by secants, for weights from 0 to 1.
+
+        The unknown is the ratio, which grows with v. All thresholds are made of the same scores, so
+        that they differ by v and not by chance.
+        """
+        ratio = normal_quantile(self._level) ** 2
+        before = missed = math.nan
+        for _ in range(MAX_THRESHOLDS):
+            v, at = self._with_ratio(w, ratio)
+            if v >= 1:
+                # No distribution goes further, whose ratio may be smaller than the one wanted.
+                ratio = at.ratio
+            miss = self.threshold(w, at.theta) - ratio
+            if v >= 1 and miss >= 0:
+                return 1.0
+            if abs(miss) <= THRESHOLD_TOLERANCE:
+                return v if miss == 0 else self._with_ratio(w, ratio + miss)[0]
+            # The first step is to the threshold itself, as is one where secants lead nowhere.
+            slope = (missed - miss) / (ratio - before)
+            following = ratio + miss / slope if slope > MIN_SLOPE else ratio + miss
+            before, missed = ratio, miss
+            ratio = max(following, normal_quantile(self._level) ** 2)
+        return self._with_ratio(w, ratio)[0]
+
+    def _with_ratio(self, w: Floats, ratio: float) -> tuple[float, Constrained]:
+        """Return the largest v whose ratio is at most `ratio`, with its likeliest distribution."""
+        floor = self._likelihood.best.fit - ratio / 2 / self._tally.n
+        bound, witness = ProfileWithWitness(self._likelihood, floor).end(w)
+        tilt = 0.0
+        if witness is not None:
+            distance = bound - float(w @ self._likelihood.best.theta)
+            if abs(witness.answer - bound) <= SAME_END * distance:
+                return bound, Constrained(witness.theta, ratio, tilt)
+            # The search for the distribution begins at the tilt that proved the end.
+            tilt = witness.slope / (1 + witness.slope * witness.answer) / max(distance, EMPTY)
+        return bound, constrained(self._likelihood, self._tally.n, w, bound, tilt)
+
+    def threshold(self, w: Floats, fitted: Floats) -> float:
+        """Return the larger threshold of a fitted distribution and of a sparser one."""
+        theta = np.where(fitted > EMPTY, fitted, 0.0)
         theta /= theta.sum()
         information = self._information(theta)
         sparse = sparser(theta, w, information)
         excess = self._excess(information, theta, w)
         if (sparse != theta).any():
             excess = max(excess, self._excess(self._information(sparse), sparse, w))
-        return normal_quantile(self._level) ** 2 + max(excess, 0.0), 0.0
+        return normal_quantile(self._level) ** 2 + max(excess, 0.0)
 
     def _excess(self, information: Floats, theta: Floats, w: Floats) -> float:
         """Return by how much the boundary raises the quantile of the ratio."""
-        scores = self._noise @ np.linalg.cholesky(information).T
-        inside, free = ratios(information, scores, theta, w)
-        rank = rank_of(len(scores), self._level) - 1
+        factor = np.linalg.cholesky(information)
+        scores = self._noise @ factor.T
+        inside = ratios(information, scores, theta, w)
+        # Without x >= 0 the estimate of w . theta misses by direction . score.
+        solved = cho_solve((factor, True), np.column_stack([w, np.ones_like(w)]))
+        total, of_w = solved[:, 1].sum(), solved[:, 0].sum()
+        direction = solved[:, 0] - solved[:, 1] * (of_w / total)
+        free = (scores @ direction) ** 2 / (w @ direction)
+        rank = rank_of(len(scores), self._drawn_level) - 1
         return float(np.sort(inside)[rank] - np.sort(free)[rank])
 
     def _information(self, theta: Floats) -> Floats:
         return information_of(self._tally, theta, self._likelihood.best.theta)
 
 
-def auto(request: IntervalRequest, draws: int = DRAWS, seed: int = 0) -> Ends:
+def applies(request: IntervalRequest) -> bool:
+    """Return whether thresholds can be drawn, in seconds for all questions together."""
+    tally, functionals = request.tally, request.functionals
+    plain = tally is not None and not tally.weighted and tally.efficiency is None
+    return plain and (
+        len(functionals) * functionals.k**3 <= MAX_QUESTIONS_TIMES_CUBED_SECRETS
+        or has_two_kinds(tally)
+    )
+
+
+def boundary_profile(request: IntervalRequest, draws: int | None = None, seed: int = 0) -> Ends:
     """Return the ends of the profile with a threshold that knows the boundary.
 
     Two secrets with two kinds of reports are enumerated instead, and the ends are exact.
@@ -78,8 +158,8 @@ def auto(request: IntervalRequest, draws: int = DRAWS, seed: int = 0) -> Ends:
     Parameters
     ----------
     request : IntervalRequest
-    draws : int
-        Scores drawn for each threshold.
+    draws : int, optional
+        Scores drawn for each threshold. By default 20 / (1 - level), at most 2,000.
     seed : int
         Of these, not negative.
 
@@ -88,8 +168,14 @@ def auto(request: IntervalRequest, draws: int = DRAWS, seed: int = 0) -> Ends:
     (lower, upper) : ndarrays, shape (r,)
     """
     request.refuse_frequencies("auto")
-    request.refuse_if_too_slow("auto")
     tally = request.checked_tally()
-    if has_two_kinds(tally):
-        return ends(TwoKindsRegion(tally, request.level), request.functionals)
-    return ends(BoundaryRegion(tally, request.level, draws, seed), request.functionals)
+    if draws is None:
+        draws = min(math.ceil(DRAWS_BEYOND / (1 - request.level) - ROUNDING_TOLERANCE), MAX_DRAWS)
+    else:
+        draws = enough_draws(draws, request.level)
+    region: Region = (
+        TwoKindsRegion(tally, request.level)
+        if has_two_kinds(tally)
+        else BoundaryRegion(tally, request.level, draws, seed)
+    )
+    return ends(region, request.functionals)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.errors import MatrixUncertain
+from ibukit.intervals.design_effects import wald
 from ibukit.intervals.measured.boxes import boxes
 from ibukit.intervals.measured.profile import applies, profile
 from ibukit.intervals.request import Ends, IntervalRequest
@@ -34,6 +35,8 @@ def method_of(
         return usual
     if name == "guaranteed":
         return guaranteed
+    if name == "auto":
+        return auto
     assert request.tally is not None, "trials are those of a tally"
     if name != "profile":
         refuse_trials(
@@ -48,6 +51,12 @@ def method_of(
             f"has maxima that no search is proved to find; take method={_instead(request)}"
         )
     return profile
+
+
+def auto(request: IntervalRequest, **options: Any) -> Ends:
+    """Return the joint profile for two secrets with two reports, else Wald's interval."""
+    assert request.tally is not None, "trials are those of a tally"
+    return profile(request) if applies(request.tally) else wald(request)
 
 
 def _instead(request: IntervalRequest) -> str:
@@ -67,9 +76,7 @@ def guaranteed(request: IntervalRequest, by: str = "boxes", seed: int = 0, **opt
         return boxes(request, **options)
 
 
-def default_ends(
-    request: IntervalRequest, wald: Callable[[IntervalRequest], Ends]
-) -> tuple[Ends, NDArray[Any]]:
+def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     """Return ends for tables and pictures, and the method of each row: "profile" or "wald"."""
     try:
         joint = applies(request.checked_tally())
