@@ -59,11 +59,17 @@ def test_nobody_of_fifty_tests_positive():
     )
 
 
-@pytest.mark.parametrize("method", ["calibrated", "guaranteed"])
+@pytest.mark.parametrize(
+    ("method", "floor"),
+    [("calibrated", 0.95 - 1e-5), ("guaranteed", 0.95 - 1e-5), ("auto", 0.93)],
+)
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 @pytest.mark.parametrize("n", [10, 50, 400])
-def test_coverage_is_never_below_the_level(mechanism, n, method):
-    """Exact coverage, at 200 truths; that of "profile" is below, which is the control."""
+def test_coverage_is_never_below_the_floor(mechanism, n, method, floor):
+    """Exact coverage, at 200 truths; that of "profile" is below, which is the control.
+
+    `data/two-secrets-coverage.csv` has that of every method.
+    """
     matrix, shares = mechanism.matrix(), np.linspace(0, 1, 200)
     p = matrix[1, 0] + (matrix[0, 0] - matrix[1, 0]) * shares[:, None]
     chances = binom.pmf(np.arange(n + 1), n, p)
@@ -77,7 +83,7 @@ def test_coverage_is_never_below_the_level(mechanism, n, method):
         holds = (lower - 1e-9 <= shares[:, None]) & (shares[:, None] <= upper + 1e-9)
         return (chances[:, likely] * holds[:, likely]).sum(axis=1).min()
 
-    assert coverage(method) >= 0.95 - 1e-5
+    assert coverage(method) >= floor
     if n == 50 and method == "calibrated":
         assert coverage("profile") < 0.95 - 1e-2
 
