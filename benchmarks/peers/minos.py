@@ -1,0 +1,62 @@
+"""Profile likelihoods by MINOS of iminuit, for Poisson means mu M + b.
+
+Without a background the ratio of a share is that of the multinomial likelihood: only the total is
+profiled out in addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from iminuit import Minuit
+
+
+def _minos(
+    cost: Callable[[np.ndarray], float], start: np.ndarray, limits: Sequence[Any], level: float
+) -> tuple[float, float]:
+    """The interval of the first parameter; RuntimeError where iminuit says it is not valid."""
+    fit = Minuit(cost, start)
+    fit.errordef, fit.print_level, fit.limits = Minuit.LIKELIHOOD, 0, limits
+    fit.migrad()
+    if not fit.valid:
+        fit.strategy = 2
+        fit.simplex()
+        fit.migrad()
+    fit.minos(0, cl=level)
+    error, best, (least, most) = fit.merrors[0], fit.values[0], limits[0]
+    if not (error.lower_valid or error.at_lower_limit) or not (
+        error.upper_valid or error.at_upper_limit
+    ):
+        raise RuntimeError("not valid")
+    lower = least if error.at_lower_limit else best + error.lower
+    return lower, most if error.at_upper_limit else best + error.upper
+
+
+def number(
+    matrix: np.ndarray, background: np.ndarray, counts: np.ndarray, level: float
+) -> tuple[float, float]:
+    """The number of the first secret."""
+    k = len(matrix)
+
+    def cost(mu: np.ndarray) -> float:
+        nu = mu @ matrix + background
+        return float(nu.sum() - counts @ np.log(nu))
+
+    start = np.full(k, max(counts.sum() - background.sum(), 1.0) / k)
+    return _minos(cost, start, [(0, None)] * k, level)
+
+
+def share(matrix: np.ndarray, counts: np.ndarray, level: float) -> tuple[float, float]:
+    """The share of the first secret, with the numbers of the others."""
+    k = len(matrix)
+
+    def cost(parameters: np.ndarray) -> float:
+        a, others = parameters[0], parameters[1:]
+        nu = np.r_[a / (1 - a) * others.sum(), others] @ matrix
+        return float(nu.sum() - counts @ np.log(nu))
+
+    start = np.r_[1 / k, np.full(k - 1, counts.sum() / k)]
+    # At a share of 1 and with nobody at all the likelihood has no value.
+    return _minos(cost, start, [(0, 1 - 1e-6), *[(1e-9, None)] * (k - 1)], level)
