@@ -14,10 +14,14 @@ from iminuit import Minuit
 
 
 def _minos(
-    cost: Callable[[np.ndarray], float], start: np.ndarray, limits: Sequence[Any], level: float
+    cost: Callable[[np.ndarray], float],
+    slope: Callable[[np.ndarray], np.ndarray],
+    start: np.ndarray,
+    limits: Sequence[Any],
+    level: float,
 ) -> tuple[float, float]:
     """The interval of the first parameter; RuntimeError where iminuit says it is not valid."""
-    fit = Minuit(cost, start)
+    fit = Minuit(cost, start, grad=slope)
     fit.errordef, fit.print_level, fit.limits = Minuit.LIKELIHOOD, 0, limits
     fit.migrad()
     if not fit.valid:
@@ -44,19 +48,30 @@ def number(
         nu = mu @ matrix + background
         return float(nu.sum() - counts @ np.log(nu))
 
+    def slope(mu: np.ndarray) -> np.ndarray:
+        return matrix @ (1 - counts / (mu @ matrix + background))
+
     start = np.full(k, max(counts.sum() - background.sum(), 1.0) / k)
-    return _minos(cost, start, [(0, None)] * k, level)
+    return _minos(cost, slope, start, [(0, None)] * k, level)
 
 
 def share(matrix: np.ndarray, counts: np.ndarray, level: float) -> tuple[float, float]:
     """The share of the first secret, with the numbers of the others."""
     k = len(matrix)
 
-    def cost(parameters: np.ndarray) -> float:
+    def mean(parameters: np.ndarray) -> np.ndarray:
         a, others = parameters[0], parameters[1:]
-        nu = np.r_[a / (1 - a) * others.sum(), others] @ matrix
+        return np.r_[a / (1 - a) * others.sum(), others] @ matrix
+
+    def cost(parameters: np.ndarray) -> float:
+        nu = mean(parameters)
         return float(nu.sum() - counts @ np.log(nu))
+
+    def slope(parameters: np.ndarray) -> np.ndarray:
+        a, others = parameters[0], parameters[1:]
+        by_mu = matrix @ (1 - counts / mean(parameters))
+        return np.r_[by_mu[0] * others.sum() / (1 - a) ** 2, by_mu[1:] + by_mu[0] * a / (1 - a)]
 
     start = np.r_[1 / k, np.full(k - 1, counts.sum() / k)]
     # At a share of 1 and with nobody at all the likelihood has no value.
-    return _minos(cost, start, [(0, 1 - 1e-6), *[(1e-9, None)] * (k - 1)], level)
+    return _minos(cost, slope, start, [(0, 1 - 1e-6), *[(1e-9, None)] * (k - 1)], level)

@@ -28,7 +28,7 @@ def number(
 
     total = [] if together is None else [{"type": "eq", "fun": lambda mu: mu.sum() - together / n}]
     settings = {"bounds": [(0, None)] * k, "method": "SLSQP", "options": {"maxiter": 500}}
-    settings["options"]["ftol"] = 1e-12
+    settings["options"]["ftol"] = 1e-9
     best = minimize(loss, np.full(k, 1 / k), jac=slope, constraints=total, **settings)
     floor = best.fun + chi2.ppf(level, 1) / 2 / n
     fits = {"type": "ineq", "fun": lambda mu: floor - loss(mu), "jac": lambda mu: -slope(mu)}
