@@ -172,8 +172,8 @@ class Estimate(ReadOnlyArrays):
         >>> print(ik.mle(tally).to_frame(level=0.9).round(3))
                probability  lower  upper  identified
         label
-        yes          0.631  0.598  0.665        True
-        no           0.369  0.335  0.402        True
+        yes          0.631  0.597  0.665        True
+        no           0.369  0.335  0.403        True
         """
         import pandas as pd
 
@@ -622,6 +622,15 @@ class Estimate(ReadOnlyArrays):
     ) -> tuple[float | Floats, float | Floats]:
         r"""Intervals of the probabilities, or of weighted sums.
 
+        - ``"auto"``, the default: "profile", whose threshold :math:`z^{2}` is replaced for each end
+          by one drawn from the Gaussian problem that the likelihood ratio follows near the boundary
+          of the simplex. It is wider than "profile" where probabilities are 0 or nearly so, and the
+          same in the interior. Two secrets with two kinds of reports are enumerated, as for
+          "calibrated". It is "profile" itself for weighted reports, where reports get lost, and
+          where the drawing would take more than some ten seconds: for questions times the third
+          power of the number of secrets beyond :math:`2^{24}`, one question of 256 secrets or all
+          shares of 64. Of a measured matrix and over a background it is "profile" where this
+          applies, else "wald". `summary` and tables say which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
           about `level` at distributions without zeros. Cut at what any distribution can have, 0 and
           1 for a probability; void where that happens.
@@ -631,10 +640,6 @@ class Estimate(ReadOnlyArrays):
           Covers with probability about `level` in the limit; where many probabilities are 0, with
           more, or under k-RR with less (.55 instead of .95 in the worst case that the chapter *How
           sure can we be?* measures).
-        - ``"auto"``: the profile with a threshold for each end, drawn from the Gaussian problem
-          that the likelihood ratio follows near the boundary of the simplex; wider than the profile
-          where probabilities are 0 or nearly so, and the same in the interior. Two secrets with two
-          kinds of reports are enumerated, as for "calibrated".
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
           Covers with probability about `level` at the boundary, too. Two secrets with two kinds of
@@ -889,15 +894,14 @@ class Estimate(ReadOnlyArrays):
         >>> estimate = ik.mle(mechanism.tally_counts([430, 310, 160, 140, 75]))
         >>> print(estimate.summary())  # doctest: +NORMALIZE_WHITESPACE
         1,115 reports; mle, closed form by water-filling: k-RR, k = 5;
-        intervals of level 0.95 by method "profile"
+        intervals of level 0.95 by method "auto"
                estimate   lower   upper
         label
         a        0.5158  0.4675  0.5648
         b        0.3282  0.2838  0.3742
-        c       0.09365 0.05939  0.1307
+        c       0.09365 0.05929   0.131
         d       0.06238 0.03012 0.09755
         e             0       0 0.01077
-        - 1 interval ends at a bound, for e: there its level is not exactly 0.95.
         """
         ends, methods = self._ends(level, of, method)
         functionals = parse_functionals(of, self.alphabet)

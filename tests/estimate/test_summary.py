@@ -57,8 +57,8 @@ def test_a_band_holds_and_single_intervals_do_not_hold_together():
 
 def test_a_summary_is_the_interval_in_a_table():
     estimate = ik.mle(TALLY)
-    found = estimate.summary(0.9)
-    lower, upper = estimate.interval(0.9)
+    found = estimate.summary(0.9, method="profile")
+    lower, upper = estimate.interval(0.9, method="profile")
     assert found.table["lower"].tolist() == lower.tolist()
     assert found.table["upper"].tolist() == upper.tolist()
     assert found.table.index.tolist() == ["a", "b", "c"]
@@ -80,12 +80,12 @@ def test_a_summary_is_the_interval_in_a_table():
     ("estimate", "method", "says"),
     [
         (ik.mle(TALLY), "wald", "for c: Wald's interval is void there"),
-        (ik.mle(TALLY), None, "for c: there its level is not exactly 0.95"),
+        (ik.mle(TALLY), "profile", "for c: there its level is not exactly 0.95"),
         (ik.ibu(TALLY, stop=ik.Steps(2)), None, "falls short by up to .* nats"),
         (ik.ibu(TALLY, stop=ik.Steps(2)), "wald", "do not know its bias"),
         (ik.ibu(TALLY, stop=ik.Steps(2)), None, "outside of its interval for a, c"),
         (ik.mle(MERGED), None, "do not determine 1, 2"),
-        (ik.mle(TALLY), None, "1 of 3 probabilities are estimated as 0"),
+        (ik.mle(TALLY), "profile", "1 of 3 probabilities are estimated as 0"),
     ],
 )
 def test_a_summary_says_what_to_be_careful_about(estimate, method, says):

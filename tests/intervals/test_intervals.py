@@ -185,7 +185,9 @@ def test_structure_and_matrix_have_the_same_ends(kind, n, monkeypatch):
     )
     assert Profile.of(tally, LEVEL).likelihood.rows is None
     assert Profile.of(listed, LEVEL).likelihood.rows is not None
-    found, expected = (ik.mle(each).interval(LEVEL, of=questions) for each in (tally, listed))
+    found, expected = (
+        ik.mle(each).interval(LEVEL, of=questions, method="profile") for each in (tally, listed)
+    )
     size = np.ptp(questions, axis=1)
     np.testing.assert_allclose(np.array(found) / size, np.array(expected) / size, atol=3e-9)
 

@@ -241,16 +241,17 @@ def three_secrets():
 def test_profiles_of_more_secrets_are_refused_and_tables_have_walds():
     estimate = three_secrets()
     with pytest.raises(ik.errors.MatrixUncertain, match='take method="wald", "bootstrap" or'):
-        estimate.interval()
+        estimate.interval(method="profile")
     table = estimate.to_frame()
     lower, upper = estimate.interval(method="wald")
+    assert np.array_equal(estimate.interval(), (lower, upper))
     assert np.array_equal(table["lower"], lower)
     assert np.array_equal(table["upper"], upper)
     assert 'by method "wald"' in estimate.summary().head
     pooled = screening([[45, 5], [3, 197]], 60, 1500).tally
     pooled += ik.RandomizedResponse(["ill", "well"], 1.0).tally_counts([10, 90])
     with pytest.raises(ik.errors.MatrixUncertain, match="of one mechanism"):
-        ik.mle(pooled).interval()
+        ik.mle(pooled).interval(method="profile")
 
 
 def test_tables_of_two_secrets_have_the_joint_profile():
