@@ -20,6 +20,9 @@ from tqdm import tqdm
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
+from ibukit.intervals.listed.fixed_answer import FixedAnswer, most_likely
+from ibukit.intervals.listed.law import ListedLaw
+from ibukit.intervals.listed.region import ListedRegion
 from ibukit.intervals.profile import FIRST_TILT, Profile, next_tilt
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import enough_draws, rank_of, seeded, simulated
@@ -32,7 +35,7 @@ from ibukit.tally.tally import Tally
 MAX_THRESHOLDS = 5
 # Error allowed in a likelihood ratio: small against that of a simulated threshold, a few tenths.
 RATIO_TOLERANCE = 0.01
-# Tilted maximisers computed for one constrained one. Beyond it the ratio that was proved counts.
+# Tilted maximisers computed for one constrained one. Beyond it an interior point takes over.
 MAX_TILTS = 60
 
 
@@ -54,7 +57,8 @@ def constrained(
     A maximiser of f + t w . theta proves that no distribution with w . theta = v has more than its
     f + t (w . theta - v). Between a maximiser with too small and one with too large a w . theta
     there is a distribution with exactly v, also where w . theta jumps as t grows. Its ratio, which
-    is attained, is returned when the proved one is within `RATIO_TOLERANCE`.
+    is attained, is returned when the proved one is within `RATIO_TOLERANCE`. Where that fails, an
+    interior point searches among the distributions with exactly v.
     """
     # A value below the best one is one above it for the opposite weights.
     if w @ likelihood.best.theta > v:
@@ -96,7 +100,13 @@ def constrained(
         rho = next_tilt(begin, below, end, above, distance)
         if not begin < rho < end:
             break
-    return Constrained(theta, ratio(bound), tilt)
+    if likelihood.rows is None:
+        return Constrained(theta, ratio(bound), tilt)
+    # No tilt below 1 leads there if secrets with large weights make hardly any of the reports seen.
+    found = most_likely(
+        likelihood.rows, likelihood.q, FixedAnswer.of(w, v), RATIO_TOLERANCE / 4 / n
+    )
+    return Constrained(found.theta, ratio(found.fit), tilt)
 
 
 class RatioRegion(ABC):
@@ -175,12 +185,20 @@ def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> End
 
     Two secrets with two kinds of reports are enumerated instead, and the ends are exact.
 
-    Each end begins at the profile's. There `draws` tallies are drawn from the most likely
+    Where the possible reports can be listed (the probabilities of all are at most 2^17 numbers, of
+    300 secrets), each end is sought from outside: evenly spaced answers are tested, from one with
+    so large a ratio that it is out for certain, to the first that is accepted, and bisection refines
+    the end between the two. Accepted answers between two rejected neighbours may be missed. Draws
+    stop early where the result is clear.
+
+    Otherwise each end begins at the profile's. There `draws` tallies are drawn from the most likely
     distribution with that value of w . theta, and their ratios give the next threshold, until two
-    thresholds differ by no more than their Monte-Carlo error, or five times. The threshold is exact
-    up to this error where only one distribution has the value, as at a vertex; elsewhere the most
-    likely of them stands for all, and coverage is about `level`. If the set has gaps, one of its
-    ends is returned.
+    thresholds differ by no more than their Monte-Carlo error, or five times. If the set has gaps,
+    one of its ends is returned.
+
+    The test of an answer is exact up to its Monte-Carlo error where only one distribution has the
+    answer, as at a vertex; elsewhere the most likely of them stands for all, and coverage is about
+    `level`.
 
     Parameters
     ----------
@@ -202,4 +220,8 @@ def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> End
     tally = request.checked_tally()
     if has_two_kinds(tally):
         return ends(TwoKindsRegion(tally, request.level), request.functionals)
+    law, likelihood = ListedLaw.of(tally), likelihood_of_tally(tally)
+    if law is not None and likelihood.rows is not None:
+        region = ListedRegion(law, likelihood, request.level, draws, seed)
+        return ends(region, request.functionals)
     return ends(Calibrated(tally, request.level, draws, seed), request.functionals)

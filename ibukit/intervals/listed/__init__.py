@@ -1,0 +1,1 @@
+"""Tests of likelihood ratios against drawn tallies, where all possible reports can be listed."""

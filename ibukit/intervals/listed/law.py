@@ -1,0 +1,71 @@
+"""Tallies of a law whose reports can be listed, drawn as counts of these reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.mechanisms import FiniteMechanism
+from ibukit.mechanisms.draws import drawable
+from ibukit.tally.likelihood_rows import require_law
+from ibukit.tally.tally import Tally
+
+# Probabilities of all parts together, 1 MB; larger ones take longer than drawing people.
+MAX_LISTED_ENTRIES = 2**17
+MAX_LISTED_SECRETS = 300
+
+
+class ListedLaw:
+    """The law of the counts of all possible reports, part by part.
+
+    Parameters
+    ----------
+    mechanisms : list of FiniteMechanism
+    numbers : list of int
+        Numbers of reports.
+    """
+
+    def __init__(self, mechanisms: list[FiniteMechanism], numbers: list[int]):
+        self._numbers, self.n = numbers, sum(numbers)
+        self._matrices = [mechanism.matrix() for mechanism in mechanisms]
+        self.columns: Floats = np.ascontiguousarray(np.hstack(self._matrices).T)
+        """Probabilities of each report, given each secret, shape (m, k)."""
+        self.freedom = sum(matrix.shape[1] - 1 for matrix in self._matrices)
+        """Degrees of freedom of the counts."""
+
+    @classmethod
+    def of(cls, tally: Tally) -> ListedLaw | None:
+        """Return the law of the tally's reports; None if these cannot be listed, or are many."""
+        mechanisms: list[Any] = [part.mechanism for part in tally.parts]
+        require_law(mechanisms, "a draw of other reports")
+        if tally.k > MAX_LISTED_SECRETS:
+            return None
+        try:
+            # What merges reports of the same information has the same likelihood ratios.
+            listed = [mechanism.as_finite() for mechanism in mechanisms]
+        except ValueError:
+            return None
+        if sum(each.k * each.m for each in listed) > MAX_LISTED_ENTRIES:
+            return None
+        return cls(listed, [part.n for part in tally.parts])
+
+    def probabilities(self, theta: Floats) -> Floats:
+        """Return the expected share of each report among all, shape (m,)."""
+        parts = zip(self._matrices, self._numbers, strict=True)
+        return np.concatenate([theta @ matrix * n for matrix, n in parts]) / self.n
+
+    def draw(self, theta: Floats, sources: list[SeedSequence]) -> Ints:
+        """Draw a tally from each source of randomness: counts of all reports, shape (draws, m).
+
+        The same source gives nearly the same tally for another theta nearby.
+        """
+        laws = [drawable(theta @ matrix) for matrix in self._matrices]
+        tallies = []
+        for source in sources:
+            rng = Generator(PCG64(source))
+            parts = zip(laws, self._numbers, strict=True)
+            tallies.append(np.concatenate([rng.multinomial(n, law) for law, n in parts]))
+        return np.array(tallies)

@@ -1,0 +1,159 @@
+r"""The region of answers whose likelihood ratio is not unusually large among drawn tallies.
+
+An answer v is accepted if the share of tallies, drawn from the most likely distribution with this
+answer, whose ratio is at least the observed one is above 1 - level. Tallies that tie with the
+observed one belong to the share. It is no monotone function of v, because the tallies are discrete:
+the accepted answers may have gaps. Each end is therefore sought from outside.
+
+The likelihood ratio is at most :math:`2 n\,\mathrm{KL}(q\,\|\,\theta M)`, for which [agrawal]_
+
+.. math:: P(n\,\mathrm{KL} \ge t) \le e^{d - t} (t / d)^d \quad (t > d),
+
+d the degrees of freedom of the counts. Answers with a larger ratio than this allows are out. From
+there a number of evenly spaced answers is tested, and the first one that is accepted is refined by
+bisection against its neighbour.
+
+.. [agrawal] Agrawal, "Finite-sample concentration of the multinomial in relative entropy", IEEE
+   Trans. Inf. Theory 66, 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from ibukit._ground.arguments import Floats
+from ibukit.intervals.listed._ratio_kernels import maximum, reach
+from ibukit.intervals.listed.fixed_answer import FACE_TOLERANCE, FixedAnswer, most_likely
+from ibukit.intervals.listed.law import ListedLaw
+from ibukit.intervals.profile import Profile
+from ibukit.intervals.resampling import rank_of
+from ibukit.intervals.tilted_likelihood import Likelihood
+
+# Evenly spaced answers that are tested between the estimate and what is out for certain.
+ANSWERS_SCANNED = 24
+# Error allowed in a drawn ratio, and in the observed one: ratios that differ by less are ties.
+DRAWN_TOLERANCE, OBSERVED_TOLERANCE = 0.01, 1e-4
+# An end is found within this change of the ratio's root, divided by the root of the draws: a fifth
+# of the Monte-Carlo error.
+END_TOLERANCE = 0.4
+# Probability of rejecting too early what all draws might accept.
+EARLY_REJECTION = 1e-3
+# Tallies drawn before it is asked whether more are needed.
+DRAWS_AT_ONCE = 45
+# Complementarity theta_x s_x, in reports, at which the searches of drawn tallies begin.
+CENTRE_IN_REPORTS = 0.3
+
+
+class Test(NamedTuple):
+    """The result of the test of one answer."""
+
+    accepted: bool
+    ratio: float
+
+
+class ListedRegion:
+    """Answers accepted by the simulated test of the likelihood ratio."""
+
+    def __init__(self, law: ListedLaw, likelihood: Likelihood, level: float, draws: int, seed: int):
+        assert likelihood.rows is not None, "the channel is dense"
+        self._n, self._law, self._likelihood = law.n, law, likelihood
+        self._rows = likelihood.rows
+        self._sources = SeedSequence(seed).spawn(draws)
+        # Accepted is what so many drawn ratios reach.
+        self._needed = draws - rank_of(draws, level) + 1
+        drawn = np.arange(1, draws + 1)
+        self._too_few = np.asarray(binom.ppf(EARLY_REJECTION, drawn, 1 - level))
+        self._largest = 2 * _largest_divergence(law.freedom, 1 - level)
+
+    def highest(self, w: Floats) -> float:
+        """Return the value of w . theta above which no answer was accepted."""
+        least, most = float(w.min()), float(w.max())
+        return least + (most - least) * self._end((w - least) / (most - least))
+
+    def test(self, w: Floats, v: float) -> Test:
+        """Test the answer v, for weights from 0 to 1."""
+        likelihood, n = self._likelihood, self._n
+        answer = FixedAnswer.of(w, v)
+        found = most_likely(self._rows, likelihood.q, answer, OBSERVED_TOLERANCE / 2 / n)
+        ratio, least = (2 * n * max(likelihood.best.fit - fit, 0.0) for fit in found[1:])
+        if least > self._largest:
+            return Test(False, ratio)
+        # What might tie with the observed ratio does.
+        return Test(self._is_reached(found.theta, answer, least - OBSERVED_TOLERANCE), ratio)
+
+    def _is_reached(self, theta: Floats, answer: FixedAnswer, observed: float) -> bool:
+        """Return whether enough tallies that are drawn from theta have a ratio of `observed`."""
+        law, k = self._law, len(theta)
+        p = law.probabilities(theta)
+        possible = p > 0
+        columns = law.columns[possible]
+        of_v = np.ascontiguousarray(columns[:, answer.face])
+        whole, centre = np.ones((1, k)), CENTRE_IN_REPORTS / self._n
+        # A point inside, not far from theta.
+        start = (theta + 1 / k) / 2
+        rest = maximum(columns, p[possible], whole, start, 0.0, centre)[:3]
+        start_of_v = answer.inside.copy()
+        rest_of_v = maximum(of_v, p[possible], answer.equalities, start_of_v, 0.0, centre)[:3]
+        reached = 0
+        for begin in range(0, len(self._sources), DRAWS_AT_ONCE):
+            sources = self._sources[begin : begin + DRAWS_AT_ONCE]
+            counts = law.draw(theta, sources)[:, possible]
+            reached += int(
+                reach(
+                    counts,
+                    columns,
+                    whole,
+                    (start, *rest),
+                    of_v,
+                    answer.equalities,
+                    (start_of_v, *rest_of_v),
+                    observed,
+                    DRAWN_TOLERANCE,
+                ).sum()
+            )
+            if reached >= self._needed:
+                return True
+            if reached < self._too_few[begin + len(sources) - 1]:
+                return False
+        return False
+
+    def _end(self, w: Floats) -> float:
+        best, n = self._likelihood.best, self._n
+        estimate = float(w @ best.theta)
+        _, farthest = Profile(self._likelihood, best.fit - self._largest / 2 / n).bracket(w)
+        inside, outside = estimate, farthest
+        root_inside, root_outside = 0.0, math.inf
+        for v in np.linspace(farthest, estimate, ANSWERS_SCANNED, endpoint=False):
+            result = self.test(w, v)
+            if result.accepted:
+                if v == farthest:
+                    return v
+                inside, root_inside = v, math.sqrt(result.ratio)
+                break
+            outside, root_outside = v, math.sqrt(result.ratio)
+        tolerance = END_TOLERANCE / math.sqrt(len(self._sources))
+        while root_outside - root_inside > tolerance and outside - inside > FACE_TOLERANCE:
+            v = (inside + outside) / 2
+            result = self.test(w, v)
+            if result.accepted:
+                inside, root_inside = v, math.sqrt(result.ratio)
+            else:
+                outside, root_outside = v, math.sqrt(result.ratio)
+        return outside
+
+
+def _largest_divergence(freedom: int, error: float) -> float:
+    """Return the n KL that tallies exceed with a probability of at most `error`."""
+    d = max(freedom, 1)
+
+    def excess(t: float) -> float:
+        return t - d - d * math.log(t / d) + math.log(error)
+
+    # At 2 d - 2 log(error) + 2 d the bound is already smaller.
+    return float(brentq(excess, d, 10 * d - 4 * math.log(error)))
