@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
+from scipy.special import gammaln, xlogy
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.mechanisms import FiniteMechanism
@@ -16,6 +20,8 @@ from ibukit.tally.tally import Tally
 # Probabilities of all parts together, 1 MB; larger ones take longer than drawing people.
 MAX_LISTED_ENTRIES = 2**17
 MAX_LISTED_SECRETS = 300
+# Tallies that are all weighed; that takes as long as a few times 400 draws.
+MAX_TALLIES = 2**12
 
 
 class ListedLaw:
@@ -56,6 +62,21 @@ class ListedLaw:
         """Return the expected share of each report among all, shape (m,)."""
         parts = zip(self._matrices, self._numbers, strict=True)
         return np.concatenate([theta @ matrix * n for matrix, n in parts]) / self.n
+
+    @cached_property
+    def tallies(self) -> Ints | None:
+        """All possible tallies, shape (t, m); None if they are many, or of several mechanisms."""
+        n, m = self.n, len(self.columns)
+        if len(self._numbers) > 1 or math.comb(n + m - 1, m - 1) > MAX_TALLIES:
+            return None
+        # The counts are the lengths of the runs between m - 1 bars among n + m - 1 places.
+        bars = np.array(list(combinations(range(n + m - 1), m - 1)), dtype=np.int64)
+        return np.diff(bars, axis=1, prepend=-1, append=n + m - 1) - 1
+
+    def chances(self, tallies: Ints, theta: Floats) -> Floats:
+        """Return the probabilities of tallies of one mechanism."""
+        logs = xlogy(tallies, self.probabilities(theta)).sum(axis=1)
+        return np.exp(gammaln(self.n + 1) - gammaln(tallies + 1).sum(axis=1) + logs)
 
     def draw(self, theta: Floats, sources: list[SeedSequence]) -> Ints:
         """Draw a tally from each source of randomness: counts of all reports, shape (draws, m).

@@ -20,14 +20,16 @@ bisection against its neighbour.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.intervals.listed._ratio_kernels import maximum, reach
 from ibukit.intervals.listed.fixed_answer import FACE_TOLERANCE, FixedAnswer, most_likely
 from ibukit.intervals.listed.law import ListedLaw
@@ -35,19 +37,28 @@ from ibukit.intervals.profile import Profile
 from ibukit.intervals.resampling import rank_of
 from ibukit.intervals.tilted_likelihood import Likelihood
 
-# Evenly spaced answers that are tested between the estimate and what is out for certain.
-ANSWERS_SCANNED = 24
+# Evenly spaced answers that are tested between the estimate and what is out for certain, by draws
+# and by all tallies.
+ANSWERS_BY_DRAWS, ANSWERS_BY_TALLIES = 24, 100
 # Error allowed in a drawn ratio, and in the observed one: ratios that differ by less are ties.
 DRAWN_TOLERANCE, OBSERVED_TOLERANCE = 0.01, 1e-4
 # An end is found within this change of the ratio's root, divided by the root of the draws: a fifth
 # of the Monte-Carlo error.
 END_TOLERANCE = 0.4
+# Draws of a simulation that would be as precise as the weights of all tallies are taken to be.
+EQUIVALENT_DRAWS = 10**6
 # Probability of rejecting too early what all draws might accept.
 EARLY_REJECTION = 1e-3
 # Tallies drawn before it is asked whether more are needed.
 DRAWS_AT_ONCE = 45
+# The most likely ones are mostly enough where all tallies are weighed.
+TALLIES_AT_ONCE = 64
 # Complementarity theta_x s_x, in reports, at which the searches of drawn tallies begin.
 CENTRE_IN_REPORTS = 0.3
+
+
+# Marks tallies whose ratio is as large as the observed one.
+Reached = Callable[[Ints], NDArray[np.bool_]]
 
 
 class Test(NamedTuple):
@@ -64,6 +75,7 @@ class ListedRegion:
         assert likelihood.rows is not None, "the channel is dense"
         self._n, self._law, self._likelihood = law.n, law, likelihood
         self._rows = likelihood.rows
+        self._error = 1 - level
         self._sources = SeedSequence(seed).spawn(draws)
         # Accepted is what so many drawn ratios reach.
         self._needed = draws - rank_of(draws, level) + 1
@@ -100,26 +112,48 @@ class ListedRegion:
         rest = maximum(columns, p[possible], whole, start, 0.0, centre)[:3]
         start_of_v = answer.inside.copy()
         rest_of_v = maximum(of_v, p[possible], answer.equalities, start_of_v, 0.0, centre)[:3]
+
+        def are_reached(tallies: Ints) -> NDArray[np.bool_]:
+            return reach(
+                tallies[:, possible],
+                columns,
+                whole,
+                (start, *rest),
+                of_v,
+                answer.equalities,
+                (start_of_v, *rest_of_v),
+                observed,
+                DRAWN_TOLERANCE,
+            )
+
+        if law.tallies is None:
+            return self._by_draws(theta, are_reached)
+        return self._by_all_tallies(law.tallies, theta, are_reached)
+
+    def _by_draws(self, theta: Floats, are_reached: Reached) -> bool:
         reached = 0
         for begin in range(0, len(self._sources), DRAWS_AT_ONCE):
             sources = self._sources[begin : begin + DRAWS_AT_ONCE]
-            counts = law.draw(theta, sources)[:, possible]
-            reached += int(
-                reach(
-                    counts,
-                    columns,
-                    whole,
-                    (start, *rest),
-                    of_v,
-                    answer.equalities,
-                    (start_of_v, *rest_of_v),
-                    observed,
-                    DRAWN_TOLERANCE,
-                ).sum()
-            )
+            reached += int(are_reached(self._law.draw(theta, sources)).sum())
             if reached >= self._needed:
                 return True
             if reached < self._too_few[begin + len(sources) - 1]:
+                return False
+        return False
+
+    def _by_all_tallies(self, tallies: Ints, theta: Floats, are_reached: Reached) -> bool:
+        chances = self._law.chances(tallies, theta)
+        order = np.argsort(-chances, kind="stable")
+        tallies, chances = tallies[order], chances[order]
+        # The probability of the tallies that were not yet looked at.
+        left = np.append(np.cumsum(chances[::-1])[::-1], 0.0)
+        reached = 0.0
+        for begin in range(0, len(tallies), TALLIES_AT_ONCE):
+            some = slice(begin, begin + TALLIES_AT_ONCE)
+            reached += float(chances[some] @ are_reached(tallies[some]))
+            if reached > self._error:
+                return True
+            if reached + left[min(begin + TALLIES_AT_ONCE, len(tallies))] <= self._error:
                 return False
         return False
 
@@ -127,9 +161,13 @@ class ListedRegion:
         best, n = self._likelihood.best, self._n
         estimate = float(w @ best.theta)
         _, farthest = Profile(self._likelihood, best.fit - self._largest / 2 / n).bracket(w)
+        answers, draws = ANSWERS_BY_TALLIES, EQUIVALENT_DRAWS
+        if self._law.tallies is None:
+            answers, draws = ANSWERS_BY_DRAWS, len(self._sources)
+        tolerance = END_TOLERANCE / math.sqrt(draws)
         inside, outside = estimate, farthest
         root_inside, root_outside = 0.0, math.inf
-        for v in np.linspace(farthest, estimate, ANSWERS_SCANNED, endpoint=False):
+        for v in np.linspace(farthest, estimate, answers, endpoint=False):
             result = self.test(w, v)
             if result.accepted:
                 if v == farthest:
@@ -137,7 +175,6 @@ class ListedRegion:
                 inside, root_inside = v, math.sqrt(result.ratio)
                 break
             outside, root_outside = v, math.sqrt(result.ratio)
-        tolerance = END_TOLERANCE / math.sqrt(len(self._sources))
         while root_outside - root_inside > tolerance and outside - inside > FACE_TOLERANCE:
             v = (inside + outside) / 2
             result = self.test(w, v)
