@@ -31,6 +31,11 @@ from test_kernels import (
     response_channel,
     test_every_bit_of_every_byte,  # noqa: F401 - run here, too
 )
+from test_listed_region import (
+    TWO_SECRETS,
+    test_fits_are_proved_and_attained_whatever_was_not_seen,  # noqa: F401 - run here, too
+    test_the_slope_is_where_the_largest_line_is_lowest,  # noqa: F401
+)
 from test_local_hashing import bucket, hashed, shuffled
 from test_trajectories import (
     test_a_trajectory_keeps_sum_and_energy_and_runs_backwards,  # noqa: F401
@@ -50,6 +55,17 @@ def test_a_sign_is_the_parity_of_all_bits_that_two_numbers_share(rng):
 def assert_gram(channel, dense, rng):
     weights = rng.random(channel.size)
     np.testing.assert_allclose(channel.gram(weights), dense * weights @ dense.T, rtol=1e-11)
+
+
+# intervals
+
+
+def test_calibrated_ends_of_three_reports_are_those_of_all_ten_tallies():
+    estimate = ik.mle(ik.MatrixMechanism(TWO_SECRETS).tally_counts([2, 1, 0]))
+    lower, upper = estimate.interval(0.5, of=[1, 0], method="calibrated")
+    assert upper == 1
+    # By a grid of 1,001 answers: p-values of all ten tallies.
+    assert lower == pytest.approx(0.661, abs=1e-3)
 
 
 # channels

@@ -642,9 +642,11 @@ class Estimate(ReadOnlyArrays):
           sure can we be?* measures).
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
-          Covers with probability about `level` at the boundary, too. Two secrets with two kinds of
-          reports are enumerated instead of simulated: it then covers with probability at least
-          `level`.
+          Covers with probability about `level` at the boundary, too. If there are at most 64
+          secrets and the reports can be listed, an end is the outermost accepted answer of a scan
+          from outside. At most 4,096 possible tallies are enumerated instead of simulated, and so
+          are two secrets with two kinds of reports, whose ends are exact: these cover with
+          probability at least `level`.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
           any mechanism, without conditions. `by` says how: "boxes", the range over all
           :math:`\theta` whose reports are as probable as their Clopper-Pearson intervals say, for

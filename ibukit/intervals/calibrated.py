@@ -185,11 +185,11 @@ def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> End
 
     Two secrets with two kinds of reports are enumerated instead, and the ends are exact.
 
-    Where the possible reports can be listed (the probabilities of all are at most 2^17 numbers, of
-    300 secrets), each end is sought from outside: evenly spaced answers are tested, from one whose
-    ratio is so large that it is out for certain, to the first that is accepted, and bisection
-    refines the end between the two. Accepted answers between two rejected neighbours may be missed.
-    Draws stop early where the result is clear. If there are at most 4,096 possible tallies, all of
+    Where the possible reports can be listed (at most 64 secrets, and 2^15 probabilities), each end
+    is sought from outside: evenly spaced answers are tested, from one whose ratio is so large that
+    it is out for certain, to the first that is accepted, and bisection refines the end between the
+    two. Accepted answers between two rejected neighbours may be missed. Draws stop early where the
+    result is clear. If there are at most 4,096 possible tallies, all of
     them are weighed by their probabilities, without draws.
 
     Otherwise each end begins at the profile's. There `draws` tallies are drawn from the most likely

@@ -17,9 +17,11 @@ from ibukit.mechanisms.draws import drawable
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally
 
-# Probabilities of all parts together, 1 MB; larger ones take longer than drawing people.
-MAX_LISTED_ENTRIES = 2**17
-MAX_LISTED_SECRETS = 300
+# Probabilities of all parts together, and secrets, up to which the likelihoods of drawn tallies are
+# maximised in compiled loops of k^2 m operations; beyond them it is faster to draw people and to
+# leave each tally to the solvers of single ones.
+MAX_LISTED_ENTRIES = 2**15
+MAX_LISTED_SECRETS = 64
 # Tallies that are all weighed; that takes as long as a few times 400 draws.
 MAX_TALLIES = 2**12
 
