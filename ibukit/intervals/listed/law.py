@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.random import PCG64, Generator, SeedSequence
 from scipy.special import gammaln, xlogy
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit.intervals.resampling import seeded
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.mechanisms.draws import drawable
 from ibukit.tally.likelihood_rows import require_law
@@ -80,15 +80,15 @@ class ListedLaw:
         logs = xlogy(tallies, self.probabilities(theta)).sum(axis=1)
         return np.exp(gammaln(self.n + 1) - gammaln(tallies + 1).sum(axis=1) + logs)
 
-    def draw(self, theta: Floats, sources: list[SeedSequence]) -> Ints:
-        """Draw a tally from each source of randomness: counts of all reports, shape (draws, m).
+    def draw(self, theta: Floats, seeds: Ints) -> Ints:
+        """Draw a tally from each seed: counts of all reports, shape (draws, m).
 
-        The same source gives nearly the same tally for another theta nearby.
+        The same seed gives nearly the same tally for another theta nearby.
         """
         laws = [drawable(theta @ matrix) for matrix in self._matrices]
         tallies = []
-        for source in sources:
-            rng = Generator(PCG64(source))
+        for seed in seeds.tolist():
+            rng = seeded(seed)
             parts = zip(laws, self._numbers, strict=True)
             tallies.append(np.concatenate([rng.multinomial(n, law) for law, n in parts]))
         return np.array(tallies)

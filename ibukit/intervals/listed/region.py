@@ -24,17 +24,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.intervals.listed._ratio_kernels import maximum, reach
 from ibukit.intervals.listed.fixed_answer import FACE_TOLERANCE, FixedAnswer, most_likely
 from ibukit.intervals.listed.law import ListedLaw
 from ibukit.intervals.profile import Profile
-from ibukit.intervals.resampling import rank_of
+from ibukit.intervals.resampling import rank_of, seeded
 from ibukit.intervals.tilted_likelihood import Likelihood
 
 # Evenly spaced answers that are tested between the estimate and what is out for certain, by draws
@@ -76,11 +75,9 @@ class ListedRegion:
         self._n, self._law, self._likelihood = law.n, law, likelihood
         self._rows = likelihood.rows
         self._error = 1 - level
-        self._sources = SeedSequence(seed).spawn(draws)
+        self._seeds = seeded(seed).integers(2**63, size=draws)
         # Accepted is what so many drawn ratios reach.
         self._needed = draws - rank_of(draws, level) + 1
-        drawn = np.arange(1, draws + 1)
-        self._too_few = np.asarray(binom.ppf(EARLY_REJECTION, drawn, 1 - level))
         self._largest = 2 * _largest_divergence(law.freedom, 1 - level)
 
     def highest(self, w: Floats) -> float:
@@ -132,12 +129,12 @@ class ListedRegion:
 
     def _by_draws(self, theta: Floats, are_reached: Reached) -> bool:
         reached = 0
-        for begin in range(0, len(self._sources), DRAWS_AT_ONCE):
-            sources = self._sources[begin : begin + DRAWS_AT_ONCE]
-            reached += int(are_reached(self._law.draw(theta, sources)).sum())
+        for begin in range(0, len(self._seeds), DRAWS_AT_ONCE):
+            seeds = self._seeds[begin : begin + DRAWS_AT_ONCE]
+            reached += int(are_reached(self._law.draw(theta, seeds)).sum())
             if reached >= self._needed:
                 return True
-            if reached < self._too_few[begin + len(sources) - 1]:
+            if bdtr(reached, begin + len(seeds), self._error) < EARLY_REJECTION:
                 return False
         return False
 
@@ -163,7 +160,7 @@ class ListedRegion:
         _, farthest = Profile(self._likelihood, best.fit - self._largest / 2 / n).bracket(w)
         answers, draws = ANSWERS_BY_TALLIES, EQUIVALENT_DRAWS
         if self._law.tallies is None:
-            answers, draws = ANSWERS_BY_DRAWS, len(self._sources)
+            answers, draws = ANSWERS_BY_DRAWS, len(self._seeds)
         tolerance = END_TOLERANCE / math.sqrt(draws)
         inside, outside = estimate, farthest
         root_inside, root_outside = 0.0, math.inf
