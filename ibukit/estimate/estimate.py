@@ -644,8 +644,8 @@ class Estimate(ReadOnlyArrays):
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
           Covers with probability about `level` at the boundary, too. If there are at most 64
           secrets and the reports can be listed, an end is the outermost accepted answer of a scan
-          from outside. At most 4,096 possible tallies are enumerated instead of simulated, and so
-          are two secrets with two kinds of reports, whose ends are exact: these cover with
+          from outside. At most 4,096 possible tallies are enumerated instead of simulated. Two
+          secrets with two kinds of reports always are: their ends are exact, and cover with
           probability at least `level`.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
           any mechanism, without conditions. `by` says how: "boxes", the range over all
