@@ -49,6 +49,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.bayes._count_recursion import posterior_of_totals
 from ibukit.bayes._marginals import Marginals, from_frequencies
 from ibukit.bayes._randomized_response_kernels import Complexes, report_moments
+from ibukit.bayes.sums.response import ResponseSums
 from ibukit.channels import ResponseChannel, facts
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
@@ -102,6 +103,13 @@ class RandomizedResponsePosterior:
     def standard_deviations(self, of: str) -> Floats:
         """Standard deviations of P_x or F_x."""
         return self.deviations[of]
+
+    @cached_property
+    def sums(self) -> ResponseSums:
+        """Laws of sums of probabilities."""
+        channel = facts.as_response(self.tally.operator)
+        assert channel is not None, "the tally is of k-RR"
+        return ResponseSums.of(channel, self.tally.counts, self.alpha)
 
     @cached_property
     def _marginals(self) -> Marginals:

@@ -13,6 +13,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs import Draws
 from ibukit.bayes._marginals import Marginals
 from ibukit.bayes._randomized_response import RandomizedResponsePosterior
+from ibukit.bayes.sums import exact_ends, two_values
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
@@ -113,10 +114,12 @@ class Posterior(arguments.ReadOnlyArrays):
         """Equal-tailed credible intervals, each holding with probability `level`.
 
         :math:`P_{x}` or :math:`F_{x}` is in each with this posterior probability. What is exact:
-        quantiles of the mixture of beta distributions that :math:`P_{x}` has, by root finding to
-        1e-14; of :math:`F_{x}` the discrete quantiles, which hold at least `level`; under k-RR,
-        too, these need the recursion over the totals. Gibbs: quantiles of the draws of
-        :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far they may be off.
+        under k-RR quantiles of any sum of some :math:`P_{x}`, by convolution and quadrature to
+        about 1e-11; under other mechanisms those of the mixture of beta distributions that
+        :math:`P_{x}` has, by root finding to 1e-14; of :math:`F_{x}` the discrete quantiles, which
+        hold at least `level`; under k-RR, too, these need the recursion over the totals. Gibbs:
+        quantiles of the draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far
+        they may be off.
 
         Parameters
         ----------
@@ -125,7 +128,7 @@ class Posterior(arguments.ReadOnlyArrays):
         of : optional
             Linear functionals w . P or w . F, as `Estimate.standard_errors` takes them; every
             probability if not given. An exact posterior takes only those that weigh all secrets but
-            one alike.
+            one alike; of the distribution under k-RR all that have two different weights at most.
 
         Returns
         -------
@@ -139,7 +142,8 @@ class Posterior(arguments.ReadOnlyArrays):
         AlphabetMismatch
             If `of` is not of this alphabet.
         TooLarge
-            If the posterior is exact under k-RR and the recursion would take too many terms.
+            If the posterior is exact under k-RR and the recursion would take too many terms, or the
+            convolutions too much memory (from about 100 million reports on).
 
         Examples
         --------
@@ -160,6 +164,8 @@ class Posterior(arguments.ReadOnlyArrays):
                 law.quantiles(self.of, tail, functionals.weights),
                 law.quantiles(self.of, 1 - tail, functionals.weights),
             )
+        elif isinstance(law, RandomizedResponsePosterior) and self._are_sums(functionals):
+            ends = exact_ends(law.sums, functionals, 1 - 2 * tail)
         else:
             ends = self._of_single_secrets(
                 functionals, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
@@ -167,6 +173,10 @@ class Posterior(arguments.ReadOnlyArrays):
         # No end lies outside the values that the functional can take on the simplex.
         lower = np.maximum(ends[0], functionals.least)
         return functionals.answer(lower), functionals.answer(np.minimum(ends[1], functionals.most))
+
+    def _are_sums(self, functionals: LinearFunctionals) -> bool:
+        # Frequencies are discrete, and have the recursion over the totals.
+        return self.of == "distribution" and all(map(two_values, functionals.each()))
 
     def _of_single_secrets(
         self, functionals: LinearFunctionals, low: Floats, high: Floats

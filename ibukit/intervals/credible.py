@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit.bayes import Posterior, posterior
+from ibukit.bayes.sums import exact_ends, exact_sums, two_values
+from ibukit.domain.vectors import dirichlet_alpha_over
 from ibukit.errors import TooLarge
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import seeded
+
+# Exact intervals take some milliseconds a question. From this number on, seconds, draws, which
+# serve all questions together, are faster.
+MAX_EXACT_QUESTIONS = 1000
 
 
 def credible(
@@ -20,12 +26,16 @@ def credible(
 
     The prior is Dirichlet(alpha), under which w . P is inside with posterior probability `level`.
     The coverage at a given truth is another question, which the prior decides if reports are few: a
-    probability of 0 or 1 is in none of these intervals of the distribution. Single probabilities,
-    and sums that weigh all secrets but one alike, are exact where `posterior` is. Other sums, and
-    all where the exact posterior would take too many terms or reports get lost, have the quantiles
-    of Gibbs draws. Of these at least 400 are effective, so that the probability beyond an end is
-    off by sqrt(tail (1 - tail) / 400) at most, as a standard error: by .008 of .025 at level .95.
-    `monte_carlo_errors` says how far off each end is, and so does `Estimate.summary`.
+    probability of 0 or 1 is in none of these intervals of the distribution.
+
+    Exact, and without draws: of the distribution of two secrets, and under k-RR, all questions
+    whose weights have two values, such as single probabilities and sums of some (up to
+    `MAX_EXACT_QUESTIONS` of them and about 100 million reports); else single probabilities and sums
+    that weigh all secrets but one alike, where `posterior` is exact within its limits. All others,
+    and all where reports get lost, have the quantiles of Gibbs draws. Of these at least 400 are
+    effective, so that the probability beyond an end is off by sqrt(tail (1 - tail) / 400) at most,
+    as a standard error: by .008 of .025 at level .95. `monte_carlo_errors` says how far off each
+    end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
@@ -47,7 +57,7 @@ def credible(
     ConvergenceError
         If the Gibbs chains are not good enough after `max_sweeps`.
     """
-    return _of_posteriors(request, Posterior.interval, alpha, seed, max_sweeps)
+    return _of_posteriors(request, alpha, seed, max_sweeps, errors=False)
 
 
 def monte_carlo_errors(
@@ -57,35 +67,39 @@ def monte_carlo_errors(
 
     They are 0 for exact ends.
     """
-    return _of_posteriors(request, Posterior.interval_errors, alpha, seed, max_sweeps)
+    return _of_posteriors(request, alpha, seed, max_sweeps, errors=True)
 
 
 def _of_posteriors(
-    request: IntervalRequest,
-    method_of_posterior: Callable[..., Ends],
-    alpha: ArrayLike,
-    seed: int,
-    max_sweeps: int,
+    request: IntervalRequest, alpha: ArrayLike, seed: int, max_sweeps: int, errors: bool
 ) -> Ends:
-    """Apply a method of `Posterior`: to the exact one for single secrets, to draws for the rest."""
+    """Return the ends, or their errors: of exact posteriors as far as there are, then of draws."""
     tally, functionals, rng = request.checked_tally(lossy=True), request.functionals, seeded(seed)
-    # The exact posterior has quantiles of single probabilities alone, not of sums of several. There
-    # is none where reports get lost.
-    exact = functionals.of_one_secret()[0] >= 0
-    if tally.efficiency is not None:
+    lossy = tally.efficiency is not None
+    if lossy:
         request.refuse_frequencies("credible")
-        exact[:] = False
-    ends = np.empty((2, len(functionals)))
-    if exact.any():
-        try:
-            ends[:, exact] = method_of_posterior(
-                posterior(tally, alpha, request.target),
-                request.level,
-                functionals.part(exact).weights,
-            )
-        except TooLarge:
-            exact[:] = False
-    if not exact.all():
+    of_posterior = Posterior.interval_errors if errors else Posterior.interval
+    found = np.zeros((2, len(functionals)))
+    rest = np.ones(len(functionals), dtype=bool)
+    # The exact law of sums is of the distribution.
+    if request.target == "distribution" and len(functionals) <= MAX_EXACT_QUESTIONS:
+        sums = exact_sums(tally, dirichlet_alpha_over(alpha, tally.alphabet))
+        two = np.array([two_values(w) for w in functionals.each()])
+        if sums is not None and two.any():
+            with suppress(TooLarge):
+                if not errors:
+                    found[:, two] = exact_ends(sums, functionals.part(two), request.level)
+                rest &= ~two
+    # Another exact posterior has quantiles of single probabilities alone. There is none where
+    # reports get lost.
+    single = rest & (functionals.of_one_secret()[0] >= 0) & (not lossy)
+    if single.any():
+        with suppress(TooLarge):
+            exact = posterior(tally, alpha, request.target)
+            weights = functionals.part(single).weights
+            found[:, single] = of_posterior(exact, request.level, weights)
+            rest &= ~single
+    if rest.any():
         drawn = posterior(
             tally,
             alpha,
@@ -95,7 +109,5 @@ def _of_posteriors(
             max_sweeps=max_sweeps,
             strict=True,
         )
-        ends[:, ~exact] = method_of_posterior(
-            drawn, request.level, functionals.part(~exact).weights
-        )
-    return ends[0], ends[1]
+        found[:, rest] = of_posterior(drawn, request.level, functionals.part(rest).weights)
+    return found[0], found[1]

@@ -287,7 +287,9 @@ def test_intervals_are_those_of_the_totals():
     lower, upper = ik.posterior(tally, alpha).interval(0.9)
     np.testing.assert_allclose(lower, law.quantiles("distribution", 0.05), rtol=1e-12)
     np.testing.assert_allclose(upper, law.quantiles("distribution", 0.95), rtol=1e-12)
-    many = ik.posterior(ik.RandomizedResponse(9, 1.0).tally_counts(np.full(9, 5000)), 0.5)
+    many = ik.posterior(
+        ik.RandomizedResponse(9, 1.0).tally_counts(np.full(9, 5000)), 0.5, "frequencies"
+    )
     with pytest.raises(ik.errors.TooLarge, match="take method='gibbs'"):
         many.interval(0.9)
 

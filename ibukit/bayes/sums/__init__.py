@@ -1,0 +1,5 @@
+"""Exact posterior quantiles of sums of probabilities: under k-RR, and of two secrets."""
+
+from ibukit.bayes.sums.exact_sums import exact_ends as exact_ends
+from ibukit.bayes.sums.exact_sums import exact_sums as exact_sums
+from ibukit.bayes.sums.exact_sums import two_values as two_values
