@@ -650,13 +650,20 @@ class Estimate(ReadOnlyArrays):
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
           any mechanism, without conditions. `by` says how: "boxes", the range over all
           :math:`\theta` whose reports are as probable as their Clopper-Pearson intervals say, for
-          all questions at once (with two kinds of reports, the interval of Clopper and Pearson);
-          "betting", bets against each end that are designed from a tenth of
-          the reports, narrower where reports are of many kinds; "split", "cross-fitted" and
-          "averaged", likelihood ratios of halves of the reports (universal inference), also where
-          reports cannot be listed.
+          all questions at once (with two kinds of reports, the interval of Clopper and Pearson;
+          under unary encodings and subset selection, the bits instead of the reports); "betting",
+          bets against each end that are designed from a tenth of the reports; "split",
+          "cross-fitted" and "averaged", likelihood ratios of halves of the reports (universal
+          inference), also where reports cannot be listed. By default boxes where reports can be
+          listed, else "cross-fitted". Boxes are wide for sums: under k-RR of 25 values, epsilon 1
+          and 100,000 reports, those of half the shares are 5 to 8 times as wide as the profile's
+          and those by betting about twice; for one share both are 1.5 to 1.8 times as wide.
         - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior
-          Dirichlet(`alpha`).
+          Dirichlet(`alpha`); exact for shares and sums of some under k-RR and for two secrets, else
+          mostly by draws. It is worth little where the prior does not expect the truth and reports
+          are few: with 20 secrets under k-RR, epsilon 1, and 1,000 people of whom all have one
+          secret, it held that share, 1, in 0 of 40 draws, and where half of them have it, in 3 of
+          40 (33 with alpha=0.5).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
           estimate or, with kind="reports", drawn from the reports. Covers too rarely at the
           boundary. With ``estimator=...`` that function of a tally makes the estimates, instead of
@@ -675,8 +682,8 @@ class Estimate(ReadOnlyArrays):
         of a share that was chosen after a look (the largest, all above a limit, a difference that
         was found by looking) does not have it: with 100 equal shares under k-RR, epsilon 1 and
         2,000 reports, the profile interval of level 0.95 of the largest estimate covers in about
-        90 % of the tallies. `largest`, `band` and ``method="guaranteed"`` by boxes hold for
-        whatever is chosen among all probabilities.
+        90 % of the tallies. `largest`, `band` and ``method="guaranteed"`` by all but betting hold
+        for whatever is chosen among all probabilities.
         "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
         directions open. All take the mechanism for exactly known, unless its matrix was measured
         and it was made by `MatrixMechanism.from_trials`, which says what then applies.
@@ -699,7 +706,7 @@ class Estimate(ReadOnlyArrays):
             "credible", "bootstrap", and "guaranteed" by boxes or betting.
         **options
             Of the method. "auto": draws=None (20 / (1 - level), at most 2,000), seed=0.
-            "calibrated": draws=400, seed=0. "guaranteed": by="boxes",
+            "calibrated": draws=400, seed=0. "guaranteed": by=None,
             seed=0, and share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10
             ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0,
             kind="parametric", n_jobs=1, estimator=None (a function from a tally to an estimate over
@@ -779,7 +786,7 @@ class Estimate(ReadOnlyArrays):
         """Intervals of all probabilities that hold together.
 
         All k contain what they are for with probability `level`, about or at least, as `method` has
-        it. The boxes of "guaranteed" hold together as they are. By other methods each interval has
+        it. Those of "guaranteed" hold together as they are, but for betting. By others each has
         the level 1 - (1 - level) / k: the chances that one of them fails add up to 1 - level at
         most (Bonferroni).
 

@@ -7,6 +7,10 @@ programmes, for all functionals at once.
 If reports get lost, those that were seen have the probabilities (theta M)_z / (theta . e), and the
 region is lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e): linear in theta, too.
 
+The bits of unary encodings and of subset selection have a simpler region: bit j is 1 with the
+probability q + (p - q) theta_j, its count is binomial, and k intervals do instead of one for each
+of up to 2^k reports. They hold together however the bits of one report depend on each other.
+
 With two kinds of reports the frequency of one is 1 minus that of the other, so that one interval
 holds both and no level is shared: it is Clopper and Pearson's interval itself.
 """
@@ -21,11 +25,16 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import betaincinv
 
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.efficiency import efficiency_of
-from ibukit.intervals.finite_reports import counts_of_all_reports, require_finite
+from ibukit.intervals.finite_reports import (
+    counts_of_all_reports,
+    refuse_programme,
+    require_finite,
+)
 from ibukit.intervals.request import Ends, IntervalRequest, ends
+from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.tally.tally import Tally, TallyPart
 
 # Probability with which a tally of the right mechanism is refused as not fitting it.
@@ -88,14 +97,15 @@ class ClopperPearsonRegion(ConfidenceBoxes):
     """
 
     def __init__(self, tally: Tally, level: float):
-        matrices, counts, totals = [], [], []
-        for part in tally.parts:
-            mechanism = require_finite(part.mechanism)
-            matrices.append(mechanism.matrix())
-            counts.append(counts_of_all_reports(part))
-            totals.append(np.full(mechanism.m, part.n))
-        self._matrix = np.concatenate(matrices, axis=1)
-        self._seen, self._n = np.concatenate(counts), np.concatenate(totals)
+        boxed = [events_of(part) for part in tally.parts]
+        self._matrix = np.concatenate([matrix for matrix, _ in boxed], axis=1)
+        self._seen = np.concatenate([counts for _, counts in boxed])
+        self._n = np.concatenate(
+            [
+                np.full(len(counts), part.n)
+                for (_, counts), part in zip(boxed, tally.parts, strict=True)
+            ]
+        )
         self._frequencies = sum(number_of_frequencies(part) for part in tally.parts)
         lost = efficiency_of(tally.parts[0].mechanism)
         self._seen_shares = np.ones(len(self._matrix)) if lost is None else lost
@@ -158,9 +168,36 @@ class ClopperPearsonRegion(ConfidenceBoxes):
         return float(min(rest + self._high @ above - self._low @ below, w.max()))
 
 
+def has_boxes(part: TallyPart) -> bool:
+    """Return whether the events of a part can be listed, and are few enough."""
+    try:
+        number_of_frequencies(part)
+    except ValueError:
+        return False
+    return True
+
+
+def events_of(part: TallyPart) -> tuple[Floats, Ints]:
+    """Return the probabilities of the events that have boxes, shape (k, e), and their counts.
+
+    They are that a bit is 1 under unary encodings and subset selection, else the reports.
+    """
+    mechanism: Any = part.mechanism
+    if is_bits(mechanism):
+        k = mechanism.k
+        bits = np.unpackbits(part.reports, axis=1, count=k)
+        contrast = mechanism.p_one - mechanism.p_zero
+        return mechanism.p_zero + contrast * np.eye(k), part.counts @ bits.astype(np.int64)
+    return require_finite(mechanism).matrix(), counts_of_all_reports(part)
+
+
 def number_of_frequencies(part: TallyPart) -> int:
-    """Return how many intervals are needed: one for each report, but one for both of two."""
-    m = require_finite(part.mechanism).m
+    """Return how many intervals are needed: one for each event, but one for both of two reports."""
+    mechanism: Any = part.mechanism
+    if is_bits(mechanism):
+        refuse_programme(mechanism.k, mechanism.k, "bits")
+        return mechanism.k
+    m = require_finite(mechanism).m
     return 1 if m == 2 else m
 
 

@@ -22,16 +22,22 @@ def require_finite(mechanism: Any) -> FiniteMechanism:
     require_law([mechanism], 'a guaranteed interval without by="split"')
     if not isinstance(mechanism, FiniteMechanism):
         raise ValueError(
-            "guaranteed intervals need reports that can be listed, which those of "
-            f'{type(mechanism).__name__} cannot: take method="profile", or by="split"'
+            "guaranteed intervals by boxes or betting need reports that can be listed, which "
+            "those of "
+            f'{type(mechanism).__name__} cannot: take by="cross-fitted", or method="profile"'
         )
-    if mechanism.k * mechanism.m > MAX_PROGRAMME_ENTRIES:
-        raise TooLarge(
-            f"guaranteed intervals would list {readable(mechanism.m)} reports of "
-            f"{readable(mechanism.k)} secrets, and at most {MAX_PROGRAMME_ENTRIES} probabilities "
-            'are accepted: take method="profile", or by="split"'
-        )
+    refuse_programme(mechanism.k, mechanism.m, "reports")
     return mechanism
+
+
+def refuse_programme(k: int, events: int, kind: str) -> None:
+    """Raise TooLarge if a linear programme of so many secrets and events would take too long."""
+    if k * events > MAX_PROGRAMME_ENTRIES:
+        raise TooLarge(
+            f"guaranteed intervals by boxes or betting would list {readable(events)} {kind} of "
+            f"{readable(k)} secrets, and at most {MAX_PROGRAMME_ENTRIES} probabilities are "
+            'accepted: take by="cross-fitted", or method="profile"'
+        )
 
 
 def codes_of(part: TallyPart) -> Ints:

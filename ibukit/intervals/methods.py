@@ -14,7 +14,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.intervals import boundary, measured
 from ibukit.intervals.betting import betting
 from ibukit.intervals.calibrated import calibrated
-from ibukit.intervals.clopper_pearson import clopper_pearson
+from ibukit.intervals.clopper_pearson import clopper_pearson, has_boxes
 from ibukit.intervals.credible import credible
 from ibukit.intervals.design_effects import profile, wald
 from ibukit.intervals.request import Ends, IntervalRequest
@@ -63,11 +63,17 @@ RANDOM_SPLITS: dict[str, Callable[..., Ends]] = {
 }
 
 
-def guaranteed(request: IntervalRequest, by: str = "boxes", seed: int = 0, **options: Any) -> Ends:
+def guaranteed(
+    request: IntervalRequest, by: str | None = None, seed: int = 0, **options: Any
+) -> Ends:
     """Return ends that cover at every number of reports, by the construction `by`.
 
-    `seed` is that of the random splits of the reports, which "boxes" has not.
+    `seed` is that of the random splits of the reports, which "boxes" has not. By default it is
+    "boxes" where they can be listed, else "cross-fitted": which, the mechanisms decide, and not the
+    reports.
     """
+    if by is None:
+        by = _construction(request)
     if not arguments.is_one_of(by, {"boxes", *RANDOM_SPLITS}):
         raise ValueError(
             f"by must be one of {', '.join(map(repr, ['boxes', *RANDOM_SPLITS]))}, got {by!r}"
@@ -78,6 +84,20 @@ def guaranteed(request: IntervalRequest, by: str = "boxes", seed: int = 0, **opt
             if by == "boxes"
             else RANDOM_SPLITS[by](request, seed, **options)
         )
+
+
+def _construction(request: IntervalRequest) -> str:
+    """Return the construction of guaranteed intervals that applies to the mechanisms."""
+    tally = request.checked_tally(lossy=True)
+    # Where reports may be lost the others do not apply; "boxes" says what is missing.
+    if tally.efficiency is not None or all(map(has_boxes, tally.parts)):
+        return "boxes"
+    if request.target == "frequencies":
+        raise ValueError(
+            "target must be 'distribution' with method='guaranteed' for reports that cannot be "
+            "listed, got 'frequencies': take method='wald' or 'credible' for them"
+        )
+    return "cross-fitted"
 
 
 INTERVALS: dict[str, Callable[..., Ends]] = {
@@ -170,15 +190,13 @@ def name_in_tables(method: str, tally: Tally | None) -> str:
 def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) -> float:
     """Return the level of each of k intervals for all to hold together with probability `level`.
 
-    The boxes of "guaranteed" hold together as they are; for other methods this is Bonferroni's
-    correction.
+    Those of "guaranteed" hold together as they are, because they are the ranges over one region of
+    distributions, but for "betting"; for other methods this is Bonferroni's correction.
 
     Examples
     --------
     >>> level_of_each(0.9, 10, "profile", {}), level_of_each(0.9, 10, "guaranteed", {})
     (0.99, 0.9)
     """
-    together = (
-        arguments.is_one_of(method, ("guaranteed",)) and options.get("by", "boxes") == "boxes"
-    )
+    together = arguments.is_one_of(method, ("guaranteed",)) and options.get("by") != "betting"
     return level if together else 1 - (1 - level) / k

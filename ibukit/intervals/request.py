@@ -64,6 +64,12 @@ class IntervalRequest:
         known = self.tally.weighted and self.tally.survey is not None
         if self.tally.weighted and not (weighted and known):
             raise refused_weights(known)
+        if self.tally.efficiency is not None and not lossy:
+            raise ValueError(
+                "tally must be of reports that do not get lost for this interval, got one with "
+                'efficiencies: take method="profile", "credible", "bootstrap", "wald", or '
+                '"guaranteed" with by="boxes"'
+            )
         try:
             return check_bounded(
                 check_tally(self.tally, lossy=lossy, weighted=weighted),

@@ -222,3 +222,20 @@ def test_a_summary_says_how_far_drawn_ends_may_be_off():
         "Gibbs" in warning
         for warning in ik.mle(SMALL).summary(0.9, of=exact, method="credible").warnings
     )
+
+
+def held_of_twenty(share, alpha):
+    """How many of 40 intervals of a secret's share have it, under k-RR of 1,000 people."""
+    rng, mechanism = np.random.default_rng(5), ik.RandomizedResponse(20, 1.0)
+    law, found = np.r_[share, np.full(19, (1 - share) / 19)], 0
+    for _ in range(40):
+        tally = mechanism.simulate(rng.multinomial(1000, law), rng)
+        lower, upper = ik.mle(tally).interval(of=np.eye(20)[0], method="credible", alpha=alpha)
+        found += lower <= share <= upper
+    return found
+
+
+@pytest.mark.slow
+def test_it_is_worth_little_near_corners_as_the_docstring_says():
+    assert (held_of_twenty(1.0, 1.0), held_of_twenty(1.0, 0.5)) == (0, 0)
+    assert (held_of_twenty(0.5, 1.0), held_of_twenty(0.5, 0.5)) == (3, 33)

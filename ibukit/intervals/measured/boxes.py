@@ -22,8 +22,13 @@ from scipy.special import betaincinv
 from ibukit._ground.arguments import Floats, readable
 from ibukit._ground.typing import override
 from ibukit.errors import TooLarge
-from ibukit.intervals.clopper_pearson import HIGHS_OPTIONS, INFEASIBLE, ClopperPearsonRegion
-from ibukit.intervals.finite_reports import require_finite
+from ibukit.intervals.clopper_pearson import (
+    HIGHS_OPTIONS,
+    INFEASIBLE,
+    ClopperPearsonRegion,
+    events_of,
+)
+from ibukit.intervals.clopper_pearson import number_of_frequencies as of_reports
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.tally.tally import Tally, TallyPart
 from ibukit.tally.trials import trials_of
@@ -61,9 +66,8 @@ def binomial_bounds(seen: NDArray[Any], n: NDArray[Any], error: float) -> tuple[
 
 def number_of_frequencies(part: TallyPart) -> int:
     """Return how many intervals a part needs: for its reports, and each row of its trials."""
-    mechanism = require_finite(part.mechanism)
-    of_one = 1 if mechanism.m == 2 else mechanism.m
-    return of_one * (1 + (0 if trials_of(mechanism) is None else mechanism.k))
+    mechanism: Any = part.mechanism
+    return of_reports(part) * (1 + (0 if trials_of(mechanism) is None else mechanism.k))
 
 
 class MeasuredRegion(ClopperPearsonRegion):
@@ -82,7 +86,7 @@ class MeasuredRegion(ClopperPearsonRegion):
                 f"measured probabilities, and at most {MAX_MEASURED_ENTRIES} are accepted: merge "
                 'reports or secrets, or take method="wald"'
             )
-        self._starts = np.cumsum([0] + [require_finite(part.mechanism).m for part in tally.parts])
+        self._starts = np.cumsum([0] + [len(events_of(part)[1]) for part in tally.parts])
         self._frequencies = sum(number_of_frequencies(part) for part in tally.parts)
         self._draw_bounds(self._error)
 
