@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -17,6 +18,7 @@ from ibukit.bayes.sums import exact_ends, two_values
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.domain.status import Status
+from ibukit.errors import TooLarge
 
 Exact = Marginals | RandomizedResponsePosterior
 Law = Exact | Draws
@@ -164,19 +166,23 @@ class Posterior(arguments.ReadOnlyArrays):
                 law.quantiles(self.of, tail, functionals.weights),
                 law.quantiles(self.of, 1 - tail, functionals.weights),
             )
-        elif isinstance(law, RandomizedResponsePosterior) and self._are_sums(functionals):
-            ends = exact_ends(law.sums, functionals, 1 - 2 * tail)
         else:
-            ends = self._of_single_secrets(
-                functionals, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
-            )
+            ends = self._exact_ends(law, functionals, tail)
         # No end lies outside the values that the functional can take on the simplex.
         lower = np.maximum(ends[0], functionals.least)
         return functionals.answer(lower), functionals.answer(np.minimum(ends[1], functionals.most))
 
-    def _are_sums(self, functionals: LinearFunctionals) -> bool:
+    def _exact_ends(
+        self, law: Exact, functionals: LinearFunctionals, tail: float
+    ) -> tuple[Floats, Floats]:
         # Frequencies are discrete, and have the recursion over the totals.
-        return self.of == "distribution" and all(map(two_values, functionals.each()))
+        if isinstance(law, RandomizedResponsePosterior) and self.of == "distribution":
+            with suppress(TooLarge):
+                if all(map(two_values, functionals.each())):
+                    return exact_ends(law.sums, functionals, 1 - 2 * tail)
+        return self._of_single_secrets(
+            functionals, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
+        )
 
     def _of_single_secrets(
         self, functionals: LinearFunctionals, low: Floats, high: Floats

@@ -183,3 +183,12 @@ def test_betas_are_recovered_where_every_report_tells():
     tally = ik.RandomizedResponse(3, 37.0).tally_counts([14, 9, 0])
     (v,) = exact_sums(tally, np.ones(3)).quantiles(np.array([True, False, False]), [0.1])
     assert betainc(15, 11, v) == pytest.approx(0.1, rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1e12, 1e300])
+def test_what_rounding_would_hide_is_refused(alpha):
+    matrix = [[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]
+    for mechanism in (ik.RandomizedResponse(3, 1.0), ik.MatrixMechanism(matrix)):
+        sums = exact_sums(mechanism.tally_counts([5, 3, 4]), np.full(mechanism.k, alpha))
+        with pytest.raises(ik.errors.TooLarge, match="would be lost in rounding"):
+            sums.quantiles(np.arange(mechanism.k) == 0, [0.5])

@@ -36,7 +36,7 @@ from scipy.special import gammaln
 from ibukit._ground.arguments import Floats, Ints, readable
 from ibukit._ground.threads import one_thread
 from ibukit.bayes.sums._mixture_kernels import mixture_sums
-from ibukit.bayes.sums.unit_density import UnitDensity
+from ibukit.bayes.sums.unit_density import UnitDensity, check_rounding, rounding_at
 from ibukit.channels import ResponseChannel
 from ibukit.errors import TooLarge
 
@@ -103,9 +103,12 @@ class ResponseSums:
     def quantiles(self, inside: NDArray[np.bool_], probabilities: Sequence[float]) -> Floats:
         """Return quantiles of the sum of the probabilities that are marked, not all and not none.
 
-        TooLarge if the transforms of all secrets would take too much memory.
+        TooLarge if the transforms of all secrets would take too much memory, or reports and prior
+        are so many that rounding would show.
         """
+        check_rounding(float(self.alpha.sum()))
         with one_thread():
+            check_rounding(self._rate)
             within, beyond = self._of(inside), self._of(~inside)
             rate, laws = self._rate, self._laws_of_each
             a, both = self.alpha, []
@@ -120,8 +123,7 @@ class ResponseSums:
                 (float(a[inside].sum()), float(a[~inside].sum())),
                 mean,
                 math.sqrt(s * s_rest / (s + s_rest)) / rate,
-                # Log f is a sum of terms of up to this size, with as many rounding errors.
-                ROUNDING * rate * (1 + math.log(rate)),
+                rounding_at(rate),
             )
             return np.array([density.quantile(p) for p in probabilities])
 

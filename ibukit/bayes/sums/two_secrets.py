@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.bayes.sums.unit_density import UnitDensity
+from ibukit.bayes.sums.unit_density import UnitDensity, check_rounding, rounding_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,11 @@ class TwoSecrets:
     counts: Ints
 
     def quantiles(self, inside: NDArray[np.bool_], probabilities: Sequence[float]) -> Floats:
-        """Return quantiles of the probability of the secret that is marked."""
+        """Return quantiles of the probability of the secret that is marked.
+
+        TooLarge if the prior weighs so much that rounding would show.
+        """
+        check_rounding(float(self.alpha.sum()))
         own, other = self.columns[inside][0], self.columns[~inside][0]
         a, b = float(self.alpha[inside][0]), float(self.alpha[~inside][0])
         fit, deviation = self._peak(own, other, a, b)
@@ -39,7 +43,9 @@ class TwoSecrets:
                 )
             return gains + (a - 1) * np.log(v) + (b - 1) * np.log(rest)
 
-        density = UnitDensity(log_density, (a, b), fit, deviation)
+        # The reports are relative to the peak; the prior is not.
+        noise = rounding_at(a + b + math.sqrt(self.counts.sum()))
+        density = UnitDensity(log_density, (a, b), fit, deviation, noise)
         return np.array([density.quantile(p) for p in probabilities])
 
     def _peak(self, own: Floats, other: Floats, a: float, b: float) -> tuple[float, float]:

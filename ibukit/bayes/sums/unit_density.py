@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
 from ibukit._ground.arguments import Floats
+from ibukit.errors import TooLarge
 
 # The density beyond the first and the last panel is below e^-42 of the largest.
 LOG_NEGLIGIBLE = 42.0
@@ -27,6 +28,10 @@ PANEL_TOLERANCE = 1e-12
 FIRST_PANELS = 8
 # Panels are halved no further than this; mostly some thirty are enough.
 MAX_PANELS = 4096
+
+# Error of a term of a logarithm, relative to the term, and of the density that is still accepted.
+EPSILON = 4e-16
+MAX_ROUNDING = 1e-6
 
 # Takes v and 1 - v, returns log f up to a constant.
 LogDensity = Callable[[Floats, Floats], Floats]
@@ -121,3 +126,17 @@ class UnitDensity:
         rest = min(rest, float(legendre.legval(1.0, integral)))
         place = brentq(lambda s: legendre.legval(s, integral) - rest, -1, 1, xtol=1e-15)
         return float(expit(self._left[panel] + self._width[panel] * (place + 1) / 2))
+
+
+def rounding_at(size: float) -> float:
+    """Return the rounding error of a log-density whose exponents are of this size."""
+    return EPSILON * size * (1 + math.log1p(size))
+
+
+def check_rounding(size: float) -> None:
+    """Raise TooLarge if the rounding error would show in the quantiles."""
+    if not rounding_at(size) <= MAX_ROUNDING:
+        raise TooLarge(
+            "the exact posterior of a sum would be lost in rounding: prior and reports together "
+            f"weigh {size:.1e}; take method='gibbs' with an rng"
+        )
