@@ -140,10 +140,9 @@ def interval(request: IntervalRequest, method: str, options: dict[str, Any]) -> 
 def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     """Return ends for tables and pictures, quick and applicable, and the method of each row.
 
-    "auto" where rows times secrets are at most 300^2, which is "profile" beyond its own limits, else
-    Wald's; where Wald's method says no
-    more of a row than that it is possible, "profile" again if such rows times secrets are at most
-    2^18, else the method is `VOID`.
+    "auto" where rows times secrets are at most 300^2, which is "profile" beyond its own limits,
+    else Wald's; where Wald's method says no more of a row than that it is possible, "profile" if
+    such rows times secrets are at most 2^18, else the method is `VOID`.
 
     Examples
     --------

@@ -143,11 +143,10 @@ class BoundaryRegion:
 def applies(request: IntervalRequest) -> bool:
     """Return whether thresholds can be drawn, in seconds for all questions together."""
     tally, functionals = request.tally, request.functionals
-    plain = tally is not None and not tally.weighted and tally.efficiency is None
-    return plain and (
-        len(functionals) * functionals.k**3 <= MAX_QUESTIONS_TIMES_CUBED_SECRETS
-        or has_two_kinds(tally)
-    )
+    if tally is None or tally.weighted or tally.efficiency is not None:
+        return False
+    work = len(functionals) * functionals.k**3
+    return work <= MAX_QUESTIONS_TIMES_CUBED_SECRETS or has_two_kinds(tally)
 
 
 def boundary_profile(request: IntervalRequest, draws: int | None = None, seed: int = 0) -> Ends:
