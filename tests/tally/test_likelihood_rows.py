@@ -96,7 +96,7 @@ def test_a_mixture_is_a_mechanism_where_densities_are_probabilities(rng):
         lambda t: ik.smooth(t).distribution,
         lambda t: ik.smooth(t, of="frequencies").distribution,
         lambda t: [ik.gap(t, [0.25] * 4)],
-        lambda t: np.concatenate(ik.mle(t).interval()),
+        lambda t: np.concatenate(ik.mle(t).interval(method="profile")),
         lambda t: ik.posterior_mean(t, 1.0).distribution,
         lambda t: ik.theory.mle_set(t).dimension,
     ):
@@ -223,7 +223,7 @@ ROWS = [[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]]
         ik.inv,
         lambda t: ik.combine_results(t, ik.inv),
         lambda t: ik.ibu(t, stop=ik.Discrepancy()),
-        lambda t: ik.mle(t).interval(method="guaranteed"),
+        lambda t: ik.mle(t).interval(method="guaranteed", by="betting"),
         lambda t: ik.mle(t).interval(method="calibrated"),
         lambda t: ik.mle(t).interval(method="bootstrap"),
         lambda t: t.parts[0].mechanism.simulate([1, 1], np.random.default_rng(1)),
@@ -246,11 +246,13 @@ def test_what_needs_no_law_is_allowed():
     for options in (
         {"method": "bootstrap", "kind": "reports"},
         {"method": "guaranteed", "by": "split"},
+        {"method": "guaranteed"},
+        {"method": "auto"},
     ):
         lower, upper = estimate.interval(**options)
         assert (lower < estimate.distribution).all()
         assert (estimate.distribution < upper).all()
-    assert "profile" in str(estimate.summary())
+    assert 'method "auto"' in str(estimate.summary())
 
 
 @pytest.mark.parametrize(
