@@ -8,7 +8,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Ints, readable
 from ibukit.errors import TooLarge
-from ibukit.mechanisms import FiniteMechanism
+from ibukit.mechanisms import FiniteMechanism, LinearGeometric
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart
 
@@ -38,6 +38,24 @@ def refuse_programme(k: int, events: int, kind: str) -> None:
             f"{readable(k)} secrets, and at most {MAX_PROGRAMME_ENTRIES} probabilities are "
             'accepted: take by="cross-fitted", or method="profile"'
         )
+
+
+def with_listed_reports(tally: Tally) -> Tally:
+    """Return the tally with reports of geometric noise beyond the ends of its line merged there.
+
+    They make the secrets as probable as the end does, relative to each other, and can be listed.
+    """
+    parts: list[TallyPart] = []
+    for part in tally.parts:
+        mechanism: Any = part.mechanism
+        # A class that inherits may have another law.
+        if type(mechanism) is LinearGeometric and mechanism.k > 1:
+            ends = (mechanism.alphabet.first, mechanism.alphabet.last)
+            at_ends = mechanism.as_finite().tally(part.reports.clip(*ends), counts=part.counts)
+            parts += at_ends.parts
+        else:
+            parts.append(part)
+    return Tally(tuple(parts))
 
 
 def codes_of(part: TallyPart) -> Ints:

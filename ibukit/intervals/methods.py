@@ -17,6 +17,7 @@ from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.clopper_pearson import clopper_pearson, has_boxes
 from ibukit.intervals.credible import credible
 from ibukit.intervals.design_effects import profile, wald
+from ibukit.intervals.finite_reports import with_listed_reports
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.universal import averaged, cross_fitted, halved
@@ -72,6 +73,8 @@ def guaranteed(
     "boxes" where they can be listed, else "cross-fitted": which, the mechanisms decide, and not the
     reports.
     """
+    tally = request.checked_tally(lossy=True)
+    request = replace(request, tally=with_listed_reports(tally))
     if by is None:
         by = _construction(request)
     if not arguments.is_one_of(by, {"boxes", *RANDOM_SPLITS}):

@@ -283,7 +283,7 @@ def test_bad_ways_are_named():
     with pytest.raises(ValueError, match="at least 2 reports to be split in two, got 1"):
         ik.mle(ik.RandomizedResponse(3, 1.0).tally([1])).interval(method="guaranteed", by="betting")
     with pytest.raises(ValueError, match="reports that can be listed"):
-        ik.mle(ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([-5, 3, 2, 9])).interval(
+        ik.mle(ik.PlanarGeometric(ik.Grid(2, 2), 1.0).tally([[0, 0], [-1, 3], [0, 1]])).interval(
             method="guaranteed", by="betting"
         )
     bits = ik.mle(ik.Rappor(40, 3.0).simulate([5] * 40, np.random.default_rng(1)))

@@ -77,7 +77,8 @@ def test_boxes_of_bits_are_narrower_than_those_of_all_reports():
         (ik.ThresholdedHistogram(20, 1.0), "boxes"),
         (ik.LocalHashing(20, 1.0), "cross-fitted"),
         (BLOOM, "cross-fitted"),
-        (ik.LinearGeometric(ik.Line(0, 19), 1.0), "cross-fitted"),
+        (ik.LinearGeometric(ik.Line(0, 19), 1.0), "boxes"),
+        (ik.PlanarGeometric(ik.Grid(4, 5), 1.0), "cross-fitted"),
     ],
 )
 def test_every_mechanism_has_guaranteed_intervals(mechanism, by):
@@ -93,6 +94,20 @@ def test_every_mechanism_has_guaranteed_intervals(mechanism, by):
     else:
         with pytest.raises(ValueError, match="'distribution' with method='guaranteed' for reports"):
             estimate.interval(method="guaranteed", target="frequencies")
+
+
+@pytest.mark.parametrize("by", ["boxes", "betting"])
+def test_reports_beyond_a_line_count_as_its_ends(by):
+    line = ik.Line(5, 24)
+    beyond = tally_of(ik.LinearGeometric(line, 1.0), 3000)
+    (part,) = beyond.parts
+    assert part.reports.min() < 5
+    at_ends = ik.TruncatedGeometric(line, 1.0).tally(part.reports.clip(5, 24), counts=part.counts)
+    found, expected = (
+        ik.mle(tally).interval(LEVEL, of=SHARES_AND_SUM, method="guaranteed", by=by)
+        for tally in (beyond, at_ends)
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_pools_take_boxes_only_if_all_reports_have_them():
