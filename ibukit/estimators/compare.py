@@ -199,7 +199,7 @@ def compare(
         p-values by their number, or divide 1 - level by it (Bonferroni).
     method : {"profile", "wald", "guaranteed"}
     **options
-        Of "guaranteed": by="boxes", seed=0, and others of `by`, as `Estimate.interval` takes them.
+        Of "guaranteed": by=None, seed=0, and others of `by`, as `Estimate.interval` takes them.
 
     Returns
     -------

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
+from ibukit.intervals.binomial.two_kinds import TwoKindsRegion, has_two_kinds
 from ibukit.intervals.listed.fixed_answer import FixedAnswer, most_likely
 from ibukit.intervals.listed.law import ListedLaw
 from ibukit.intervals.listed.region import ListedRegion
@@ -27,7 +28,6 @@ from ibukit.intervals.profile import FIRST_TILT, Profile, next_tilt
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import enough_draws, rank_of, seeded, simulated
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
-from ibukit.intervals.two_kinds import TwoKindsRegion, has_two_kinds
 from ibukit.tally.tally import Tally
 
 # Thresholds simulated for one end. Mostly two or three are enough, until two agree within their

@@ -10,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground import arguments
-from ibukit._ground.threads import one_thread
 from ibukit.intervals import boundary, measured
-from ibukit.intervals.betting import betting
 from ibukit.intervals.calibrated import calibrated
-from ibukit.intervals.clopper_pearson import clopper_pearson, has_boxes
 from ibukit.intervals.credible import credible
 from ibukit.intervals.design_effects import profile, wald
-from ibukit.intervals.finite_reports import with_listed_reports
+from ibukit.intervals.guaranteed import REGIONS, guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import bootstrap
-from ibukit.intervals.universal import averaged, cross_fitted, halved
 from ibukit.tally.tally import Tally
 from ibukit.tally.trials import has_trials
 
@@ -53,54 +49,6 @@ def auto_method(request: IntervalRequest) -> str:
     if request.target != "distribution" or boundary.applies(request):
         return "auto"
     return "profile"
-
-
-# The guaranteed intervals that split the reports at random, and so take a seed.
-RANDOM_SPLITS: dict[str, Callable[..., Ends]] = {
-    "betting": betting,
-    "split": halved,
-    "cross-fitted": cross_fitted,
-    "averaged": averaged,
-}
-
-
-def guaranteed(
-    request: IntervalRequest, by: str | None = None, seed: int = 0, **options: Any
-) -> Ends:
-    """Return ends that cover at every number of reports, by the construction `by`.
-
-    `seed` is that of the random splits of the reports, which "boxes" has not. By default it is
-    "boxes" where they can be listed, else "cross-fitted": which, the mechanisms decide, and not the
-    reports.
-    """
-    tally = request.checked_tally(lossy=True)
-    request = replace(request, tally=with_listed_reports(tally))
-    if by is None:
-        by = _construction(request)
-    if not arguments.is_one_of(by, {"boxes", *RANDOM_SPLITS}):
-        raise ValueError(
-            f"by must be one of {', '.join(map(repr, ['boxes', *RANDOM_SPLITS]))}, got {by!r}"
-        )
-    with one_thread():
-        return (
-            clopper_pearson(request, **options)
-            if by == "boxes"
-            else RANDOM_SPLITS[by](request, seed, **options)
-        )
-
-
-def _construction(request: IntervalRequest) -> str:
-    """Return the construction of guaranteed intervals that applies to the mechanisms."""
-    tally = request.checked_tally(lossy=True)
-    # Where reports may be lost the others do not apply; "boxes" says what is missing.
-    if tally.efficiency is not None or all(map(has_boxes, tally.parts)):
-        return "boxes"
-    if request.target == "frequencies":
-        raise ValueError(
-            "target must be 'distribution' with method='guaranteed' for reports that cannot be "
-            "listed, got 'frequencies': take method='wald' or 'credible' for them"
-        )
-    return "cross-fitted"
 
 
 INTERVALS: dict[str, Callable[..., Ends]] = {
@@ -189,16 +137,20 @@ def name_in_tables(method: str, tally: Tally | None) -> str:
     return SUMS_OF_WEIGHTS if unknown and arguments.is_one_of(method, ("wald",)) else method
 
 
-def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) -> float:
-    """Return the level of each of k intervals for all to hold together with probability `level`.
+def for_all_together(
+    level: float, k: int, method: str, options: dict[str, Any]
+) -> tuple[float, dict[str, Any]]:
+    """Return the level of each of k intervals, and options, for all to hold with `level` together.
 
-    Those of "guaranteed" hold together as they are, because they are the ranges over one region of
-    distributions, but for "betting"; for other methods this is Bonferroni's correction.
+    The ranges over one region of distributions, which "guaranteed" takes then, hold together as
+    they are; for other methods the level is Bonferroni's.
 
     Examples
     --------
-    >>> level_of_each(0.9, 10, "profile", {}), level_of_each(0.9, 10, "guaranteed", {})
-    (0.99, 0.9)
+    >>> for_all_together(0.9, 10, "profile", {}), for_all_together(0.9, 10, "guaranteed", {})
+    ((0.99, {}), (0.9, {'by': 'region'}))
     """
-    together = arguments.is_one_of(method, ("guaranteed",)) and options.get("by") != "betting"
-    return level if together else 1 - (1 - level) / k
+    if arguments.is_one_of(method, ("guaranteed",)) and options.get("by") is None:
+        options = options | {"by": "region"}
+    together = arguments.is_one_of(options.get("by"), REGIONS)
+    return (level if together else 1 - (1 - level) / k), options

@@ -273,7 +273,7 @@ def test_one_seed_has_one_answer():
 def test_bad_ways_are_named():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
     with pytest.raises(
-        ValueError, match=r"by must be one of 'boxes', 'betting', 'split', .*, got 'dice'"
+        ValueError, match=r"by must be one of 'binomial', 'region', 'boxes', .*, got 'dice'"
     ):
         estimate.interval(method="guaranteed", by="dice")
     with pytest.raises(ValueError, match="share must be in"):

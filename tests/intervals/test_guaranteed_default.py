@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.stats import beta
+from scipy.stats import beta, binomtest
 
 import ibukit as ik
 from ibukit.intervals.finite_reports import counts_of_all_reports
-from ibukit.intervals.methods import level_of_each
+from ibukit.intervals.methods import for_all_together
 
 LEVEL = 0.95
 ZIPF = 1 / np.arange(1, 21)
@@ -27,7 +27,7 @@ def tally_of(mechanism, n, law=ZIPF, seed=1):
 def test_boxes_of_bits_are_a_linear_programme_over_each_bit_s_interval(mechanism):
     k, rng = 6, np.random.default_rng(2)
     n, rows = 700, mechanism.randomize(rng.integers(0, k, 700) // 2, rng)
-    found = ik.mle(mechanism.tally(rows)).interval(LEVEL, method="guaranteed")
+    found = ik.mle(mechanism.tally(rows)).interval(LEVEL, method="guaranteed", by="region")
     seen, share = rows.sum(axis=0, dtype=np.int64), (1 - LEVEL) / 2 / k
     low = np.nan_to_num(beta.ppf(share, seen, n - seen + 1), nan=0.0)
     high = np.nan_to_num(beta.ppf(1 - share, seen + 1, n - seen), nan=1.0)
@@ -83,9 +83,11 @@ def test_boxes_of_bits_are_narrower_than_those_of_all_reports():
 )
 def test_every_mechanism_has_guaranteed_intervals(mechanism, by):
     estimate = ik.mle(tally_of(mechanism, 3000))
-    found = estimate.interval(LEVEL, of=SHARES_AND_SUM, method="guaranteed")
+    found = estimate.interval(LEVEL, of=SHARES_AND_SUM, method="guaranteed", by="region")
     expected = estimate.interval(LEVEL, of=SHARES_AND_SUM, method="guaranteed", by=by)
     np.testing.assert_array_equal(found, expected)
+    default = estimate.interval(LEVEL, of=SHARES_AND_SUM, method="guaranteed")
+    assert (default[1] - default[0] <= expected[1] - expected[0] + 1e-9).all()
     assert (found[1][:2] - found[0][:2]).max() < 1
     truth = np.array([ZIPF @ w for w in SHARES_AND_SUM])
     assert ((found[0] <= truth) & (truth <= found[1])).all()
@@ -122,11 +124,90 @@ def test_pools_take_boxes_only_if_all_reports_have_them():
         np.testing.assert_array_equal(found, expected)
 
 
+def by_scipy(seen, n, p_in, p_out):
+    """Return Clopper and Pearson's interval of a share in, from the count of its event."""
+    found = binomtest(seen, n).proportion_ci(LEVEL, "exact")
+    return np.clip((np.array(found) - p_out) / (p_in - p_out), 0, 1)
+
+
+def test_sums_of_shares_under_k_rr_have_exact_intervals():
+    mechanism = ik.RandomizedResponse(5, 1.0)
+    counts = np.array([310, 240, 190, 150, 110])
+    estimate = ik.mle(mechanism.tally_counts(counts))
+    p, q = mechanism.matrix()[0, :2]
+    for secrets in ([0], [3], [1, 2], [0, 2, 3, 4]):
+        w = np.isin(np.arange(5), secrets).astype(float)
+        right = by_scipy(counts[secrets].sum(), 1000, p + (len(secrets) - 1) * q, len(secrets) * q)
+        for options in ({}, {"by": "binomial"}):
+            found = estimate.interval(LEVEL, of=w, method="guaranteed", **options)
+            np.testing.assert_allclose(found, right, atol=1e-7)
+    # Two weights other than 0 and 1.
+    found = estimate.interval(LEVEL, of=[3, 3, 1, 1, 1], method="guaranteed")
+    right = by_scipy(550, 1000, p + q, 2 * q)
+    np.testing.assert_allclose(found, 1 + 2 * right, atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [25, 100])
+@pytest.mark.parametrize("law", ["zipf", "uniform"])
+def test_exact_intervals_are_nearly_as_narrow_as_the_profile(k, law):
+    weights = 1 / np.arange(1, k + 1) if law == "zipf" else np.ones(k)
+    tally = tally_of(ik.RandomizedResponse(k, 1.0), 100_000, weights / weights.sum(), seed=3)
+    of = [np.eye(k)[0], np.eye(k)[k // 2], (np.arange(k) < k // 2) * 1.0]
+    exact, profile = (
+        np.subtract(*ik.mle(tally).interval(LEVEL, of=of, method=method)[::-1])
+        for method in ("guaranteed", "profile")
+    )
+    assert (exact < 1.6 * profile).all()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [ik.OptimizedUnaryEncoding(20, 1.0), ik.Rappor(20, 1.0), ik.SubsetSelection(20, 1.0)],
+)
+def test_single_bits_have_exact_intervals(mechanism):
+    tally = tally_of(mechanism, 3000)
+    (part,) = tally.parts
+    bits = np.unpackbits(part.reports, axis=1, count=20)
+    estimate = ik.mle(tally)
+    for j in (0, 7, 8, 19):
+        seen = int(part.counts @ bits[:, j].astype(np.int64))
+        right = by_scipy(seen, 3000, mechanism.p_one, mechanism.p_zero)
+        found = estimate.interval(LEVEL, of=np.eye(20)[j], method="guaranteed")
+        np.testing.assert_allclose(found, right, atol=1e-7)
+        others = estimate.interval(LEVEL, of=1 - np.eye(20)[j], method="guaranteed")
+        np.testing.assert_allclose(others, 1 - right[::-1], atol=1e-7)
+
+
+def test_what_no_single_event_answers_has_the_region():
+    estimate = ik.mle(tally_of(ik.OptimizedUnaryEncoding(20, 1.0), 3000))
+    for of in (np.arange(20) < 5, np.arange(20.0)):
+        found = estimate.interval(LEVEL, of=of, method="guaranteed")
+        right = estimate.interval(LEVEL, of=of, method="guaranteed", by="region")
+        assert found == right
+        with pytest.raises(ValueError, match="question 0 is none: take by='region'"):
+            estimate.interval(LEVEL, of=of, method="guaranteed", by="binomial")
+
+
+def test_frequencies_have_binomial_intervals_too():
+    """Given the people, an event's count is a sum of two binomial ones, less spread than one."""
+    mechanism, people = ik.RandomizedResponse(10, 1.0), np.array([700, 200, 100] + 7 * [0])
+    rng, held = np.random.default_rng(4), 0
+    for _ in range(200):
+        estimate = ik.mle(mechanism.simulate(people, rng))
+        lower, upper = estimate.interval(
+            LEVEL, of=np.eye(10)[0], method="guaranteed", target="frequencies", by="binomial"
+        )
+        held += lower <= 0.7 <= upper
+    assert binomtest(held, 200, LEVEL, alternative="less").pvalue > 1e-3
+
+
 def test_ranges_over_one_region_hold_together():
-    for by in ("boxes", "split", "cross-fitted", "averaged"):
-        assert level_of_each(0.9, 10, "guaranteed", {"by": by}) == 0.9
-    assert level_of_each(0.9, 10, "guaranteed", {}) == 0.9
-    assert level_of_each(0.9, 10, "guaranteed", {"by": "betting"}) == pytest.approx(0.99)
+    for by in ("region", "boxes", "split", "cross-fitted", "averaged"):
+        assert for_all_together(0.9, 10, "guaranteed", {"by": by}) == (0.9, {"by": by})
+    assert for_all_together(0.9, 10, "guaranteed", {}) == (0.9, {"by": "region"})
+    for by in ("betting", "binomial"):
+        level, _ = for_all_together(0.9, 10, "guaranteed", {"by": by})
+        assert level == pytest.approx(0.99)
 
 
 def held(mechanism, law, n, draws, target="distribution"):

@@ -401,7 +401,7 @@ def test_bad_questions_are_named():
     with pytest.raises(ValueError, match="has no tally"):
         replace(estimate, tally=None).interval(method="profile")
     with pytest.raises(ValueError, match="reports that can be listed"):
-        ik.mle(ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([-5, 3, 2, 9])).interval(
+        ik.mle(ik.PlanarGeometric(ik.Grid(2, 2), 1.0).tally([[0, 0], [-1, 3], [0, 1]])).interval(
             method="guaranteed", by="boxes"
         )
     bits = ik.mle(ik.Rappor(40, 3.0).simulate([5] * 40, np.random.default_rng(1)))

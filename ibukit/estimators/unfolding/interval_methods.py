@@ -93,7 +93,7 @@ class PoissonIntervals:
                     else ""
                 )
             )
-        if method == "guaranteed" and options.get("by", "boxes") == "boxes":
+        if method == "guaranteed" and options.get("by") in (None, "region", "boxes"):
             options = {name: value for name, value in options.items() if name not in ("by", "seed")}
         _refuse_options(method, options)
         model = self._model.check_whole(method)

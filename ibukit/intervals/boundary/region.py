@@ -27,6 +27,7 @@ from scipy.linalg import cho_solve
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.linear_functionals import normal_quantile
+from ibukit.intervals.binomial.two_kinds import TwoKindsRegion, has_two_kinds
 from ibukit.intervals.boundary._ratio_kernels import ratios
 from ibukit.intervals.boundary.information import information_of, sparser
 from ibukit.intervals.calibrated import Constrained, constrained
@@ -34,7 +35,6 @@ from ibukit.intervals.profile import ProfileWithWitness
 from ibukit.intervals.request import Ends, IntervalRequest, Region, ends
 from ibukit.intervals.resampling import ROUNDING_TOLERANCE, enough_draws, rank_of, seeded
 from ibukit.intervals.tilted_likelihood import likelihood_of_tally
-from ibukit.intervals.two_kinds import TwoKindsRegion, has_two_kinds
 from ibukit.tally.tally import Tally
 
 # Scores drawn for one threshold beyond its quantile: 400 in all at level 0.95.

@@ -22,7 +22,7 @@ from ibukit.intervals.comparison.profiles import (
     equality_p_value,
     ratio_ends,
 )
-from ibukit.intervals.methods import guaranteed
+from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
 
 # Functionals times secrets. One comparison takes a few dozen times as long as an interval, so this

@@ -65,9 +65,11 @@ def _instead(request: IntervalRequest) -> str:
     return f'"profile", {others}' if applies(request.tally) else others
 
 
-def guaranteed(request: IntervalRequest, by: str = "boxes", seed: int = 0, **options: Any) -> Ends:
+def guaranteed(
+    request: IntervalRequest, by: str | None = None, seed: int = 0, **options: Any
+) -> Ends:
     """Return the ends by boxes; other constructions would take the matrix for exactly known."""
-    if not arguments.is_one_of(by, ("boxes",)):
+    if by is not None and not arguments.is_one_of(by, ("boxes", "region")):
         raise MatrixUncertain(
             f"by must be 'boxes' where the matrix of a mechanism was measured, got {by!r}: it "
             "alone knows the trials"

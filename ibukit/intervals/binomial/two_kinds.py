@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.intervals.binomial_ratio import BinomialRatio
+from ibukit.intervals.binomial.ratio import BinomialRatio
 from ibukit.intervals.finite_reports import counts_of_all_reports, require_finite
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.tally.tally import Tally

@@ -1,0 +1,1 @@
+"""Intervals of questions that one binomial count answers."""
