@@ -101,7 +101,7 @@ class TallyPart(arguments.ReadOnlyArrays):
         else:
             # Sorted together, each report stands behind the equal one of the part.
             words = _words(np.concatenate([self.reports, reports.astype(self.reports.dtype)]))
-            order = np.lexsort(words.T[::-1])
+            order = order_of_rows(words)
             new = (words[order][1:] != words[order][:-1]).any(axis=1)
             numbers = np.empty(len(words), dtype=np.int64)
             numbers[order] = np.r_[0, np.cumsum(new)]
@@ -138,7 +138,9 @@ def make_tally_part(
         )
     # The sum is checked first, because equal reports are added up below.
     arguments.refuse_too_many("counts", counts)
-    reports, counts = _distinct(reports[seen], counts[seen])
+    if not seen.all():
+        reports, counts = reports[seen], counts[seen]
+    reports, counts = _distinct(reports, counts)
     part = TallyPart(mechanism, arguments.frozen(reports), arguments.frozen(counts))
     if not has_likelihood(mechanism):
         return part
@@ -191,14 +193,36 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
             return reports.copy(), counts.copy()
         order = np.argsort(reports, kind="stable")
     else:
-        # lexsort takes its last key as the first criterion.
-        order = np.lexsort(_words(reports).T[::-1])
+        order = order_of_rows(_words(reports))
     # Equal reports are neighbours now; each run of them begins where a report differs from the one
     # before.
-    reports = reports[order]
-    differs = reports[1:] != reports[:-1]
-    starts = np.flatnonzero(np.r_[True, differs if reports.ndim == 1 else differs.any(axis=1)])
-    return reports[starts], np.add.reduceat(counts[order], starts)
+    reports, counts = reports[order], counts[order]
+    if reports.ndim == 1:
+        differs = reports[1:] != reports[:-1]
+    else:
+        differs = reports[1:, 0] != reports[:-1, 0]
+        alike = np.flatnonzero(~differs)
+        differs[alike] = (reports[alike + 1] != reports[alike]).any(axis=1)
+    if differs.all():
+        return reports, counts
+    starts = np.flatnonzero(np.r_[True, differs])
+    return reports[starts], np.add.reduceat(counts, starts)
+
+
+def order_of_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the order that sorts rows by their columns, the first column first."""
+    order = np.argsort(rows[:, 0], kind="stable")
+    first = rows[order, 0]
+    tied = np.flatnonzero(first[1:] == first[:-1])
+    if not len(tied) or rows.shape[1] == 1:
+        # Real numbers hardly ever repeat, and the other columns need not be looked at.
+        return order
+    # Only rows whose first entry another one has are sorted by the others. lexsort takes its last
+    # key as the first criterion.
+    places = np.union1d(tied, tied + 1)
+    rest = rows[order[places]]
+    order[places] = order[places][np.lexsort(rest.T[::-1])]
+    return order
 
 
 def _words(rows: NDArray[Any]) -> NDArray[Any]:
