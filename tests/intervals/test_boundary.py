@@ -40,15 +40,18 @@ def test_drawn_ratios_are_those_of_another_solver(seed):
     theta /= theta.sum()
     w = rng.random(k)
     scores = rng.standard_normal((4, k)) @ np.linalg.cholesky(information).T
-    drawn = ratios(information, scores, theta, w)
+    drawn, of_theta = ratios(information, scores, theta, w)
     whole = {"type": "eq", "fun": lambda x: x.sum() - 1}
     fixed = {"type": "eq", "fun": lambda x: w @ x - w @ theta}
-    for score, ratio in zip(scores, drawn, strict=True):
+    for score, ratio, loss in zip(scores, drawn, of_theta, strict=True):
         centre = theta + np.linalg.solve(information, score)
         right = by_slsqp(information, centre, [whole, fixed], k) - by_slsqp(
             information, centre, [whole], k
         )
         assert ratio == pytest.approx(right, abs=1e-5)
+        at_theta = (theta - centre) @ information @ (theta - centre)
+        with_w = by_slsqp(information, centre, [whole, fixed], k)
+        assert loss == pytest.approx(at_theta - with_w, abs=1e-5)
 
 
 def test_in_the_interior_it_is_the_profile():

@@ -217,10 +217,14 @@ def maximum(
 
 
 @njit(cache=True)
-def ratios(information: Floats, scores: Floats, theta: Floats, w: Floats) -> Floats:
-    """Return the likelihood ratio of w . theta for each row of scores, shape (draws, k)."""
+def ratios(information: Floats, scores: Floats, theta: Floats, w: Floats) -> tuple[Floats, Floats]:
+    """Return likelihood ratios for each row of scores, shape (draws, k).
+
+    The first are those of w . theta, and the second those of theta among all distributions with
+    this value.
+    """
     draws, k = scores.shape
-    result = np.empty(draws)
+    of_value, of_theta = np.empty(draws), np.empty(draws)
     equalities = np.ones((2, k))
     equalities[1] = w
     b = equalities @ theta
@@ -239,5 +243,7 @@ def ratios(information: Floats, scores: Floats, theta: Floats, w: Floats) -> Flo
         with_w = maximum(
             information, g, equalities[:constraints], b[:constraints], face, theta, constrained
         )
-        result[i] = max(2 * (best - with_w), 0.0)
-    return result
+        of_value[i] = max(2 * (best - with_w), 0.0)
+        at_theta = g @ theta - theta @ centre / 2
+        of_theta[i] = max(2 * (with_w - at_theta), 0.0)
+    return of_value, of_theta

@@ -9,9 +9,10 @@ Gaussian problem [chernoff]_: with the information J and a score s ~ N(0, J),
 
 R is drawn at the most likely distribution with the value v, and at a sparser one: a probability
 that chance alone may have made positive is taken for 0, because the threshold grows with the number
-of zeros. The larger quantile counts, and never less than the chi-squared one. A ratio without the
-boundary is drawn from the same scores, and its quantile, which is known, corrects the other: in the
-interior the threshold is exactly the chi-squared one.
+of zeros. The larger quantile counts, unless the reports reject the sparser distribution, and never
+less than the chi-squared one. A ratio without the boundary is drawn from the same scores, and its
+quantile, which is known, corrects the other: in the interior the threshold is exactly the
+chi-squared one.
 
 .. [chernoff] Chernoff, "On the distribution of the likelihood ratio", Ann. Math. Statist. 25, 1954;
    Self and Liang, "Asymptotic properties of maximum likelihood estimators and likelihood ratio
@@ -52,6 +53,9 @@ MAX_THRESHOLDS = 5
 THRESHOLD_TOLERANCE = 0.05
 # Rise of ratio less threshold for each unit of the ratio below which a secant leads nowhere.
 MIN_SLOPE = 0.2
+# Share of drawn tallies which fit a sparser distribution as badly as the reports do, below which it
+# is not believed.
+SPARSE_P_VALUE = 0.1
 # Distance of a distribution from an end, as a share of the end's from the best value, within which
 # it stands for the likeliest one there.
 SAME_END = 1e-4
@@ -118,23 +122,30 @@ class BoundaryRegion:
         theta /= theta.sum()
         information = self._information(theta)
         sparse = sparser(theta, w, information)
-        excess = self._excess(information, theta, w)
+        excess, _ = self._excess(information, theta, w)
         if (sparse != theta).any():
-            excess = max(excess, self._excess(self._information(sparse), sparse, w))
+            of_sparse, losses = self._excess(self._information(sparse), sparse, w)
+            loss = self._fit(theta) - self._fit(sparse)
+            if (losses >= 2 * self._tally.n * loss).mean() >= SPARSE_P_VALUE:
+                excess = max(excess, of_sparse)
         return normal_quantile(self._level) ** 2 + max(excess, 0.0)
 
-    def _excess(self, information: Floats, theta: Floats, w: Floats) -> float:
-        """Return by how much the boundary raises the quantile of the ratio."""
+    def _excess(self, information: Floats, theta: Floats, w: Floats) -> tuple[float, Floats]:
+        """Return by how much the boundary raises the quantile, and the drawn ratios of theta."""
         factor = np.linalg.cholesky(information)
         scores = self._noise @ factor.T
-        inside = ratios(information, scores, theta, w)
+        inside, of_theta = ratios(information, scores, theta, w)
         # Without x >= 0 the estimate of w . theta misses by direction . score.
         solved = cho_solve((factor, True), np.column_stack([w, np.ones_like(w)]))
         total, of_w = solved[:, 1].sum(), solved[:, 0].sum()
         direction = solved[:, 0] - solved[:, 1] * (of_w / total)
         free = (scores @ direction) ** 2 / (w @ direction)
         rank = rank_of(len(scores), self._drawn_level) - 1
-        return float(np.sort(inside)[rank] - np.sort(free)[rank])
+        return float(np.sort(inside)[rank] - np.sort(free)[rank]), of_theta
+
+    def _fit(self, theta: Floats) -> float:
+        """Return the mean log-likelihood."""
+        return self._likelihood.fit_of(self._likelihood.forward(theta))
 
     def _information(self, theta: Floats) -> Floats:
         return information_of(self._tally, theta, self._likelihood.best.theta)
