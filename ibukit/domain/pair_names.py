@@ -13,6 +13,9 @@ PLACES: tuple[Kind, ...] = ("degrees", "unit", "lengths")
 ALL: tuple[Kind, ...] = ("cells", *PLACES)
 
 LATITUDES, LONGITUDES = ("lat", "latitude"), ("lon", "lng", "long", "longitude")
+# Coordinates of a projection, which mean nothing without its CRS: most often metres from an origin
+# far away.
+PROJECTED = re.compile(r"(east|north)ings?(?![a-z])")
 # The axis is 0 from south to north, and 1 from west to east.
 AXES: dict[str, tuple[Kind, int]] = {
     **dict.fromkeys(LATITUDES, ("degrees", 0)),
@@ -65,6 +68,28 @@ def axis_of(name: Any, unit: str = "") -> tuple[Kind, int] | None:
     return None if latitude == longitude else ("degrees", int(longitude))
 
 
+def refuse_projected(names: Sequence[Any], name: str) -> None:
+    """Raise ValueError if columns are eastings or northings, whose CRS no table says.
+
+    Parameters
+    ----------
+    names : sequence
+        Of the columns.
+    name : str
+        Of the argument.
+    """
+    projected = [x for x in names if isinstance(x, str) and PROJECTED.search(x.lower())]
+    if projected:
+        raise ValueError(
+            f"{name} must not be eastings and northings without a CRS, got {projected}: most often "
+            "they are metres from an origin far from the grid. Pass geopandas.GeoDataFrame(table, "
+            "geometry=geopandas.points_from_xy(easting, northing, crs=...)), for Tally.from_table "
+            'with report="geometry"; on a grid without bounds, or if they are lengths in the '
+            "grid's unit from its south-west corner already, take such lengths and name the "
+            "columns x and y"
+        )
+
+
 def pair_in(
     names: Sequence[Any], kinds: Sequence[Kind], name: str, unit: str = ""
 ) -> PairNames | None:
@@ -100,8 +125,9 @@ def pair_of(names: Sequence[Any], name: str, unit: str = "") -> PairNames | None
     Raises
     ------
     ValueError
-        If the names do not belong together.
+        If the names do not belong together, or are those of a projection without its CRS.
     """
+    refuse_projected(names, name)
     axes = [axis_of(column, unit) for column in names]
     if axes == [None] * len(names):
         return None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.pair_names import Kind, pair_in, shown
+from ibukit.domain.pair_names import Kind, pair_in, refuse_projected, shown
 from ibukit.errors import AlphabetMismatch
 
 FORMS = (
@@ -154,6 +154,7 @@ def number_pairs(
         pair = pair_in(names, kinds, name, unit)
         # The default names of pandas, 0 and 1, say as little as those of an array.
         if pair is None and names != [0, 1]:
+            refuse_projected(names, name)
             raise ValueError(
                 f"{name} must have the columns {shown(kinds)}, or be {forms}; it has {names}"
             )

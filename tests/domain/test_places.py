@@ -277,7 +277,11 @@ def test_a_missing_latitude(lat):
         ([GOOD], "points must be a GeoSeries or GeoDataFrame with a CRS"),
         (
             pd.DataFrame({"easting": [-74.0], "northing": [40.75]}),
-            r"columns lat and lon or x and y, .* it has \['easting', 'northing'\]",
+            r"without a CRS, got \['easting', 'northing'\]: .*points_from_xy\(easting, northing, crs",
+        ),
+        (
+            pd.DataFrame({"east": [-74.0], "north": [40.75]}),
+            r"columns lat and lon or x and y, .* it has \['east', 'north'\]",
         ),
         ([40.75, -74.0], r"pairs, shape \(n, 2\), got shape \(2,\)"),
         (40.75, r"got shape \(\)"),

@@ -300,3 +300,37 @@ def test_the_command_line_reads_names_and_moves_what_is_outside(tmp_path, capsys
     assert out["lat"] == out["lon"]
     assert main([*command, "--column", "lat", "--column", "lon"]) == 2
     assert "--unknown nearest if the mechanism" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("grid", [GRID, ik.Grid(5, 5, cell_size=(22.0, 16.0), unit="km")])
+@pytest.mark.parametrize("names", [["easting", "northing"], ["UTM_Northing", "UTM_Easting_m"]])
+def test_eastings_and_northings_without_a_crs_are_refused(grid, names):
+    # Small whole numbers, which a grid without bounds would take for rows and columns.
+    table = pd.DataFrame({names[0]: [3.0, 4.0], names[1]: [1.0, 2.0]})
+    mechanisms = [ik.TruncatedPlanarGeometric, ik.PlanarGeometric]
+    doors = [
+        *(lambda m=m: ik.Tally.from_table(table, m(grid, 1.0), report=names) for m in mechanisms),
+        lambda: ik.Tally.from_table(table, ik.PlanarLaplace(grid, 1.0).of_points, report=names),
+        lambda: ik.PlanarLaplace(grid, 1.0).tally_points(table, outside="keep"),
+        lambda: grid.locate(table),
+        lambda: grid.codes(table),
+    ]
+    for door in doors:
+        with pytest.raises(ValueError, match="without a CRS.* name the columns x and y"):
+            door()
+
+
+def test_eastings_and_northings_with_a_crs_are_read_as_the_message_says():
+    places = geopandas.GeoSeries.from_xy(LON, LAT, crs=4326).to_crs(32632)
+    table = pd.DataFrame({"easting": places.x, "northing": places.y})
+    with pytest.raises(ValueError, match="points_from_xy") as caught:
+        ik.Tally.from_table(table, NOISE.of_points, report=["easting", "northing"])
+    advice = str(caught.value).partition("Pass ")[2].partition(", for ")[0]
+    names = {"geopandas": geopandas, "table": table}
+    names |= {"easting": table.easting, "northing": table.northing}
+    frame = eval(advice.replace("...", "32632"), names)
+    tally = ik.Tally.from_table(frame, NOISE.of_points, report="geometry")
+    np.testing.assert_allclose(points_in(tally), sorted_rows(X, Y), atol=1e-6)
+    other = {"easting": X, "northing": Y, "row": [0, 1, 2, 3, 4], "col": [0, 0, 1, 2, 3]}
+    kept = ik.TruncatedPlanarGeometric(GRID, 1.0)
+    assert ik.Tally.from_table(pd.DataFrame(other), kept, report=["row", "col"]).n == 5
