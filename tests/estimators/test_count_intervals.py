@@ -41,6 +41,32 @@ def test_numbers_and_their_sums_have_intervals_by_every_method():
             assert named == (low, high)
 
 
+def test_numbers_of_few_secrets_are_profiled_unless_they_are_weights():
+    for unfolded in (OVER, PLAIN):
+        profile, wald = (unfolded.count_intervals(method=name) for name in ("profile", "wald"))
+        assert np.abs(np.array(profile) - wald).max() > 0.5
+        np.testing.assert_array_equal(unfolded.count_intervals(), profile)
+    weights = ik.unfold([80.5, 80.0], RESPONSE, background=[10, 30])
+    np.testing.assert_array_equal(weights.count_intervals(), weights.count_intervals(method="wald"))
+
+
+@pytest.mark.parametrize("background", [None, 0.5])
+def test_numbers_of_many_secrets_are_by_wald(background):
+    # A square matrix of lost events alone, so that nothing but the number of secrets matters.
+    for k, method in ((100, "profile"), (101, "wald")):
+        below = None if background is None else np.full(k, background)
+        unfolded = ik.unfold(np.full(k, 9), np.eye(k) / 2, background=below)
+        share = np.eye(k)[:1]
+        np.testing.assert_array_equal(
+            unfolded.count_intervals(of=share), unfolded.count_intervals(of=share, method=method)
+        )
+        other = {"profile": "wald", "wald": "profile"}[method]
+        apart = np.array(unfolded.count_intervals(of=share)) - unfolded.count_intervals(
+            of=share, method=other
+        )
+        assert np.abs(apart).max() > 0.5
+
+
 def test_wald_of_numbers_is_their_errors():
     lower, upper = OVER.count_intervals(method="wald")
     np.testing.assert_allclose((upper - lower) / 2, 1.959963984540054 * OVER.count_errors())
@@ -94,7 +120,7 @@ def test_methods_and_options_that_are_not_there_are_refused_by_name():
     for ask in (OVER.interval, OVER.count_intervals, PLAIN.count_intervals):
         with pytest.raises(ValueError, match="need a prior of the number of events"):
             ask(method="credible")
-        with pytest.raises(ValueError, match="method must be one of 'profile', 'wald'"):
+        with pytest.raises(ValueError, match="method must be one of 'auto', 'profile', 'wald'"):
             ask(method="calibrated")
         with pytest.raises(ValueError, match="method='profile' takes no option 'draws'"):
             ask(method="profile", draws=5)

@@ -26,7 +26,7 @@ from ibukit.intervals.poisson.profile import PoissonProfile
 from ibukit.intervals.request import Ends
 from ibukit.intervals.resampling import enough_draws, rank_of, seeded
 
-METHODS = ("profile", "wald", "guaranteed", "bootstrap")
+METHODS = ("auto", "profile", "wald", "guaranteed", "bootstrap")
 
 
 class PoissonIntervals:

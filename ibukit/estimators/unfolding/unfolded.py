@@ -121,7 +121,7 @@ class Unfolded(Estimate):
         self,
         level: float = 0.95,
         of: Any = None,
-        method: str = "profile",
+        method: str = "auto",
         **options: Any,
     ) -> tuple[float | Floats, float | Floats]:
         r"""Intervals of the numbers of secrets, or of weighted sums of them.
@@ -129,6 +129,8 @@ class Unfolded(Estimate):
         They are of :math:`\lambda_x`, the expected number of each secret, seen or not, background
         not among them.
 
+        - ``"auto"``, the default: "profile" where the counts are whole, and there are at most 100
+          secrets and 100 numbers asked for, else "wald", which takes weights and no time.
         - ``"profile"``: the range of :math:`w \cdot \lambda` over :math:`\{\lambda \ge 0 :
           l(\lambda) \ge \max l - z^2 / 2\}`, with the Poisson likelihood
           :math:`l = \sum_z n_z \log\nu_z - \nu_z` and z the normal quantile. It is given from
@@ -147,7 +149,7 @@ class Unfolded(Estimate):
         of : optional
             Weights of sums, as `standard_errors` takes them: ``[1, 1, 0]`` or a list of labels is
             the number of two secrets together.
-        method : {"profile", "wald", "guaranteed", "bootstrap"}
+        method : {"auto", "profile", "wald", "guaranteed", "bootstrap"}
         **options
             Of "bootstrap": draws=1000, seed=0.
 
@@ -181,6 +183,7 @@ class Unfolded(Estimate):
         """
         level = arguments.fraction("level", level, "()")
         functionals = parse_functionals(of, self.alphabet)
+        method = self._method_of(method, functionals)
         lower, upper = self._intervals.of_numbers(functionals, level, method, options)
         return functionals.answer(lower), functionals.answer(upper)
 
@@ -188,8 +191,7 @@ class Unfolded(Estimate):
     def _ends_by(self, request: IntervalRequest, method: str, options: dict[str, Any]) -> Ends:
         if self.background is None:
             return super()._ends_by(request, method, options)
-        if arguments.is_one_of(method, ("auto",)):
-            method = self._default_method(request)
+        method = self._method_of(method, request.functionals)
         if not arguments.is_one_of(request.target, ("distribution",)):
             raise ValueError(
                 "target must be 'distribution' over a background, got "
@@ -203,14 +205,15 @@ class Unfolded(Estimate):
     def _default_ends(self, request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
         if self.background is None:
             return super()._default_ends(request)
-        method = self._default_method(request)
-        rows = len(request.functionals)
+        method, rows = self._method_of("auto", request.functionals), len(request.functionals)
         return self._ends_by(request, method, {}), np.full(rows, method, dtype=object)
 
-    def _default_method(self, request: IntervalRequest) -> str:
-        """Return "profile" for whole counts of few secrets, else "wald"."""
+    def _method_of(self, method: str, functionals: LinearFunctionals) -> str:
+        """Return the method; for "auto", "profile" of few secrets' whole counts, else "wald"."""
+        if not arguments.is_one_of(method, ("auto",)):
+            return method
         small = len(self.distribution) <= MAX_SECRETS_PROFILED_BY_DEFAULT
-        small &= len(request.functionals) <= MAX_SECRETS_PROFILED_BY_DEFAULT
+        small &= len(functionals) <= MAX_SECRETS_PROFILED_BY_DEFAULT
         whole = bool((self.observed == np.rint(self.observed)).all())
         return "profile" if small and whole else "wald"
 
