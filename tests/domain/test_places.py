@@ -277,7 +277,7 @@ def test_a_missing_latitude(lat):
         ([GOOD], "points must be a GeoSeries or GeoDataFrame with a CRS"),
         (
             pd.DataFrame({"easting": [-74.0], "northing": [40.75]}),
-            r"without a CRS, got \['easting', 'northing'\]: .*points_from_xy\(easting, northing, crs",
+            r"without a CRS, got \['easting', 'northing'\]: .*points_from_xy\(easting, northing",
         ),
         (
             pd.DataFrame({"east": [-74.0], "north": [40.75]}),

@@ -316,7 +316,7 @@ def test_eastings_and_northings_without_a_crs_are_refused(grid, names):
         lambda: grid.codes(table),
     ]
     for door in doors:
-        with pytest.raises(ValueError, match="without a CRS.* name the columns x and y"):
+        with pytest.raises(ValueError, match=r"without a CRS.* name the columns x and y"):
             door()
 
 
