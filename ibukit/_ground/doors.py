@@ -78,8 +78,9 @@ DOORS = {
         "written so; rows of bits are texts, lists or a column for each bit; on a grid two columns "
         "lat and lon, x and y or row and col, in any order, or one of geometries of a "
         "GeoDataFrame; of other names integers are (row, column) and floats (lat, lon), and "
-        "mechanisms whose reports are points refuse them; one mechanism for all "
-        "rows, or one by the values of columns; with `groups` a tally for each group",
+        "mechanisms whose reports are points refuse them; eastings and northings are refused, "
+        "because nothing says their CRS; one mechanism for all rows, or one by the values of "
+        "columns; with `groups` a tally for each group",
         "`unknown`: refused, moved to the nearest cell of a grid, or left out and counted in "
         "`dropped`, as if they were like the others; points outside the grid are no unknown "
         "reports of mechanisms whose reports are points, which keep them where they are",
