@@ -84,7 +84,8 @@ def from_json(value: Any, arrays: Arrays) -> Any:
     if "array" in value:
         return frozen(arrays[value["array"]])
     if "labels" in value:
-        return value["labels"]
+        # A tuple is a list in JSON, and no label is a list.
+        return [tuple(each) if isinstance(each, list) else each for each in value["labels"]]
     kind = _own_class(value["class"])
     if kind is None:
         raise ValueError(f"this release has no class {value['class']!r} that a file may hold")
@@ -96,10 +97,11 @@ def from_json(value: Any, arrays: Arrays) -> Any:
 
 def _labels(values: NDArray[Any]) -> dict[str, Any]:
     labels = values.tolist()
-    if not all(isinstance(label, LABELS) for label in labels):
+    parts = [part for label in labels for part in (label if type(label) is tuple else (label,))]
+    if not all(isinstance(part, LABELS) for part in parts):
         raise TypeError(
-            "alphabet must be an Alphabet of strings or numbers, a Line or a Grid to be written to "
-            f"a file, got the labels {shown_labels(values)}"
+            "alphabet must be an Alphabet of strings or numbers or of tuples of them, a Line or a "
+            f"Grid to be written to a file, got the labels {shown_labels(values)}"
         )
     return {"labels": labels}
 

@@ -33,6 +33,7 @@ def one_of_each():
         ik.MatrixMechanism([[0.33333, 0.66666], [0.5, 0.5]], normalize=True),
         ik.RandomizedResponse(GRID, 1.0),
         ik.RandomizedResponse(["a", 1, "1", 2.5], 1.0),
+        ik.RandomizedResponse([("a", 1), ("a", 2), "b"], 1.0),
     ]
     return KINDS + more
 
