@@ -14,6 +14,7 @@ from . import plotting as plotting
 from . import privacy as privacy
 from . import scale as scale
 from . import solvers as solvers
+from . import surveys as surveys
 from . import testing as testing
 from . import theory as theory
 from .bayes import Posterior as Posterior
@@ -199,6 +200,7 @@ __all__ = [
     "smooth",
     "solvers",
     "squared_l2",
+    "surveys",
     "theory",
     "total_variation",
     "unfold",

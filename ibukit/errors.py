@@ -67,6 +67,13 @@ class WeightsRefused(IbukitError, ValueError):
     """
 
 
+class UselessDesign(IbukitError, ValueError):
+    """The parameters of a survey design make its reports independent of the secret.
+
+    The message says which parameters tell more.
+    """
+
+
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 

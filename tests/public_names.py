@@ -95,6 +95,7 @@ NAMES = [
     "smooth",
     "solvers",
     "squared_l2",
+    "surveys",
     "theory",
     "total_variation",
     "unfold",
@@ -124,6 +125,23 @@ ATTACK = [
     "poison_outputs",
     "poisoned_distribution",
     "robust_mle",
+]
+
+SURVEYS = [
+    "CheatingDetection",
+    "Crosswise",
+    "ForcedResponse",
+    "ItemCount",
+    "Kuk",
+    "Mangat",
+    "ScrambledResponse",
+    "StochasticLieDetector",
+    "SurveyDesign",
+    "Triangular",
+    "TwoSampleDesign",
+    "UnrelatedQuestion",
+    "Warner",
+    "posterior_odds",
 ]
 
 THEORY = [

@@ -1,5 +1,8 @@
 """Mechanisms: from secrets to reports."""
 
+# Survey designs are public as `ibukit.surveys`. They are loaded with all others, so that files find
+# their classes.
+from ibukit.mechanisms import surveys as surveys
 from ibukit.mechanisms.base import FiniteMechanism as FiniteMechanism
 from ibukit.mechanisms.base import Mechanism as Mechanism
 from ibukit.mechanisms.categorical.exponential import Exponential as Exponential

@@ -1,0 +1,90 @@
+"""Odds of the sensitive attribute once a report is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit._ground.arguments import Floats
+from ibukit.domain.linear_functionals import parse_functionals
+from ibukit.domain.vectors import distribution_over
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.surveys.design import SurveyDesign
+from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
+
+
+def posterior_odds(
+    design: FiniteMechanism | TwoSampleDesign, prior: ArrayLike, of: Any = None
+) -> Floats | tuple[Floats, ...]:
+    r"""Odds that a person has the sensitive attribute A, given each report.
+
+    .. math:: \frac{P(A\mid z)}{P(\bar A\mid z)}
+        =\frac{\sum_{x\in A}\theta_x M_{xz}}{\sum_{x\notin A}\theta_x M_{xz}}
+
+    for the prior :math:`\theta`. With two secrets these are the prior odds times the ratio
+    :math:`P(z\mid A)/P(z\mid\bar A)`, the jeopardy of Leysieffer and Warner [leysieffer]_. Its
+    logarithm is at most `epsilon` in size.
+
+    Parameters
+    ----------
+    design : FiniteMechanism or TwoSampleDesign
+        A design of `ibukit.surveys`, or any mechanism whose reports can be listed.
+    prior : array_like or labelled, shape (k,)
+        The distribution of the secrets, or an estimate of it.
+    of : str, sequence of str, mapping or array_like, shape (k,), optional
+        The secrets that are sensitive, as `Estimate.interval` takes them; by default
+        ``design.sensitive``.
+
+    Returns
+    -------
+    ndarray, shape (m,), or two of them
+        For the reports in the order of ``design.report_alphabet``; of a design with two samples a
+        pair. It is inf for a report that only the sensitive give, and NaN for one that nobody
+        gives.
+
+    Raises
+    ------
+    ValueError
+        If `of` has weights other than 0 and 1, or is missing where the design names no secrets
+        that are sensitive.
+
+    References
+    ----------
+    .. [leysieffer] Leysieffer and Warner, "Respondent jeopardy and optimal designs in randomized
+       response models", JASA 71(355), 1976.
+
+    Examples
+    --------
+    If 10 % have the attribute, those who agree with Warner's card have it with odds of 1 to 3:
+
+    >>> import ibukit as ik
+    >>> design = ik.surveys.Warner(["no", "yes"], p=0.75)
+    >>> ik.surveys.posterior_odds(design, [0.9, 0.1]).round(3)
+    array([0.037, 0.333])
+    """
+    if not isinstance(design, (FiniteMechanism, TwoSampleDesign)):
+        raise TypeError(f"design must be a survey design or a finite mechanism, got {design!r}")
+    theta = distribution_over("prior", prior, design.alphabet)
+    if of is None and not isinstance(design, (SurveyDesign, TwoSampleDesign)):
+        raise ValueError(
+            f"of must name the secrets that are sensitive, got None: {design} does not say which"
+        )
+    questions = parse_functionals(design.sensitive if of is None else of, design.alphabet)
+    weights = None if questions.weights is None else questions.weights[0]
+    if weights is None or len(questions) != 1 or not np.isin(weights, (0.0, 1.0)).all():
+        raise ValueError(
+            f"of must be one set of secrets, their labels or weights of 0 and 1, got {of!r}"
+        )
+    if isinstance(design, TwoSampleDesign):
+        return tuple(_odds(sample, theta, weights) for sample in design.samples)
+    return _odds(design, theta, weights)
+
+
+def _odds(mechanism: FiniteMechanism, theta: Floats, weights: Floats) -> Floats:
+    """Odds of the secrets with weight 1, for each report, shape (m,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return ((theta * weights) @ mechanism.matrix()) / (
+            (theta * (1 - weights)) @ mechanism.matrix()
+        )

@@ -1,0 +1,120 @@
+"""The base of survey designs that ask two samples of people in two ways."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from ibukit._ground import arguments
+from ibukit.domain.alphabet import Alphabet
+from ibukit.mechanisms.matrix import MatrixMechanism
+from ibukit.mechanisms.surveys.design import two_labels
+from ibukit.tally.tally import Tally
+
+
+@dataclass(frozen=True)
+class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
+    """Two samples of one population, asked in two ways, whose tallies are pooled.
+
+    Each person is in one of the samples, by chance. The secrets of both are the same: the sensitive
+    attribute with what else is unknown, such as the answer to an innocent question.
+
+    Parameters
+    ----------
+    labels : sequence of two labels
+        Of those without the sensitive attribute and of those with it, as ("no", "yes").
+
+    Raises
+    ------
+    AlphabetMismatch
+        If there are not two labels.
+
+    See Also
+    --------
+    SurveyDesign : Designs with one sample.
+
+    Examples
+    --------
+    In tables a column says in which sample a person was:
+
+    >>> import ibukit as ik, pandas as pd
+    >>> design = ik.surveys.CheatingDetection(["no", "yes"], p=(0.25, 0.75))
+    >>> table = pd.DataFrame({"report": ["no", "yes", "no", "yes"], "sample": [1, 1, 2, 2]})
+    >>> samples = dict(zip([1, 2], design.samples))
+    >>> ik.Tally.from_table(table, samples, by="sample").n
+    4
+    """
+
+    labels: Any
+
+    def __post_init__(self) -> None:
+        """Check and convert the labels; subclasses extend it by their parameters."""
+        self._keep(labels=two_labels(self.labels))
+
+    @abstractmethod
+    def make_samples(self) -> tuple[MatrixMechanism, MatrixMechanism]:
+        """Make the mechanisms of both samples, which `samples` keeps."""
+
+    @property
+    @abstractmethod
+    def sensitive(self) -> dict[Any, float]:
+        """The weights 1 of all secrets with the attribute, as `Estimate.interval` takes `of`."""
+
+    @cached_property
+    def samples(self) -> tuple[MatrixMechanism, MatrixMechanism]:
+        """The mechanisms of the first and of the second sample, over the same secrets."""
+        return self.make_samples()
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets of both samples."""
+        return self.samples[0].alphabet
+
+    @property
+    def epsilon(self) -> float:
+        """The larger of the tight local-DP levels of both samples."""
+        return max(sample.epsilon for sample in self.samples)
+
+    def tally(self, first: ArrayLike, second: ArrayLike, *, codes: bool = False) -> Tally:
+        """Count the reports of both samples into one tally.
+
+        Parameters
+        ----------
+        first, second : sequence of reports
+            Of the people in the first and in the second sample, as `Mechanism.tally` reads them.
+        codes : bool
+            Reports are places in their list instead of labels.
+        """
+        one, two = self.samples
+        return one.tally(first, codes=codes) + two.tally(second, codes=codes)
+
+    def tally_counts(self, first: ArrayLike, second: ArrayLike, *, weighted: bool = False) -> Tally:
+        """Make one tally of reports that are already counted.
+
+        Parameters
+        ----------
+        first, second : array_like of int, or mapping or Series
+            Counts of each report in both samples, as `FiniteMechanism.tally_counts` reads them.
+        weighted : bool
+            Whether they are sums of weights.
+        """
+        one, two = self.samples
+        pooled = one.tally_counts(first, weighted=weighted)
+        return pooled + two.tally_counts(second, weighted=weighted)
+
+    def simulate(self, first: ArrayLike, second: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of two whole samples.
+
+        Parameters
+        ----------
+        first, second : array_like of int, shape (k,), or mapping or Series
+            Number of people with each secret in both samples.
+        rng : numpy.random.Generator
+        """
+        one, two = self.samples
+        return one.simulate(first, rng) + two.simulate(second, rng)
