@@ -38,6 +38,7 @@ LAYERS = [
     "tally",
     "privacy",
     "mechanisms",
+    "surveys",
     "solvers",
     "fisher_information",
     "bayes",
@@ -160,8 +161,11 @@ def name_called(call):
     return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
-# The public door to what can be known shows names of the rooms behind it.
-BEHIND = {"theory": ("ibukit.theory", "ibukit.identification", "ibukit.estimators.mle_set")}
+# Public doors show names of the rooms behind them.
+BEHIND = {
+    "surveys": "ibukit.mechanisms.surveys",
+    "theory": ("ibukit.theory", "ibukit.identification", "ibukit.estimators.mle_set"),
+}
 
 
 def public_objects():
@@ -178,7 +182,7 @@ def public_objects():
         "privacy",
         "plotting",
     ]
-    rooms += ["planning", "scale", "solvers", "testing", "theory"]
+    rooms += ["planning", "scale", "solvers", "surveys", "testing", "theory"]
     for module in rooms:
         members = vars(importlib.import_module(f"ibukit.{module}"))
         found |= {

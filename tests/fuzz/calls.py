@@ -13,7 +13,7 @@ from fuzz.world import MECHANISMS
 from ibukit import attack, privacy, theory
 from ibukit.channels import Channel
 from ibukit.design import OptimalDesign
-from public_names import ATTACK, NAMES, THEORY
+from public_names import ATTACK, NAMES, SURVEYS, THEORY
 from source_rules import public_objects
 
 # rooms whose names are another's matter: what is drawn, what the book does with tables of ours,
@@ -22,6 +22,7 @@ ELSEWHERE = ("ibukit_claims.", "ibukit.plotting.", "ibukit.testing.")
 # base classes, which are inherited from and not made; the channels, which mechanisms make of arrays
 # that are checked
 ABSTRACT = {ik.Channel, ik.Mechanism, ik.FiniteMechanism, ik.StoppingRule}
+ABSTRACT |= {ik.surveys.SurveyDesign, ik.surveys.TwoSampleDesign}
 # results: how a world comes by one
 MADE = {
     ik.ConvergenceError: lambda w: ik.ConvergenceError("missed", w.estimate),
@@ -205,6 +206,7 @@ def names_that_must_be_here():
     homes = [(name, getattr(ik, name)) for name in NAMES]
     homes += [(f"attack.{name}", getattr(attack, name)) for name in ATTACK]
     homes += [(f"theory.{name}", getattr(theory, name)) for name in THEORY]
+    homes += [(f"surveys.{name}", getattr(ik.surveys, name)) for name in SURVEYS]
     homes += [("scale.tally", ik.scale.tally)]
     return {
         name: thing

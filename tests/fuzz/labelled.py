@@ -18,6 +18,7 @@ OVER_SECRETS = {
     "of",
     "p",
     "poison_inputs.counts",
+    "posterior_odds.of",
     "prior",
     "public",
     "q",

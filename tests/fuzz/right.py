@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import ibukit as ik
+from fuzz.world import TWO_SECRETS
 from ibukit.mechanisms.longitudinal.chances import Chances
 from ibukit.solvers import METHODS, Problem
 
@@ -26,6 +27,7 @@ def squared_l2(p, q, _):
     return ik.squared_l2(p, q)
 
 
+TWO_SAMPLES = ("CheatingDetection", "ItemCount", "StochasticLieDetector", "UnrelatedQuestion")
 INTERVALS = ("profile", "wald", "guaranteed", "credible", "calibrated", "bootstrap")
 
 
@@ -193,6 +195,30 @@ RIGHT = {
     "width": lambda w: w.pick(0.1, 0.01, 0.5, 1e-9),
     "x_edges": lambda w: np.linspace(-5, 5, 4),
     "y_edges": lambda w: np.linspace(-5, 5, 4),
+    # survey designs, whose labels are two
+    "cards": lambda w: w.pick(1, 3),
+    "design": lambda w: w.mechanism,
+    "items": lambda w: w.pick(1, 3),
+    "numbers": lambda w: [1, 2, 4],
+    "p_no": lambda w: w.pick(0.25, 0.0, 1e-12),
+    "p_yes": lambda w: w.pick(0.5, 0.125, 1e-6),
+    "scramble": lambda w: w.pick("replace", "add", "multiply"),
+    "share": lambda w: w.pick(None, 0.25, 0.0),
+    "posterior_odds.of": lambda w: np.eye(w.k)[0],
+    "tally.first": lambda w: w.pick(["no", "yes"], [0, 1]),
+    "tally.second": lambda w: w.pick(["no", "yes"], [0, 1]),
+    "tally_counts.first": lambda w: w.counts(2),
+    "tally_counts.second": lambda w: w.counts(2),
+    "simulate.first": lambda w: w.counts(3),
+    "simulate.second": lambda w: w.counts(3),
+    **{f"{name}.labels": lambda w: w.alphabet for name in TWO_SECRETS},
+    **{f"{name}.labels": lambda w: w.pick(["no", "yes"], [0, 1]) for name in TWO_SAMPLES},
+    **{
+        f"{name}.p": lambda w: w.pick(0.7, 0.25, 1 - 1e-12)
+        for name in ("Warner", "Mangat", "Crosswise", "Triangular", "ScrambledResponse")
+    },
+    **{f"{name}.p": lambda w: w.pick((0.25, 0.75), [0.6, 0.1]) for name in TWO_SAMPLES},
+    "ScrambledResponse.shares": lambda w: None,
     # the same name means something else there
     "Change.of": lambda w: w.pick("log_likelihood", "mean_log_likelihood", "distribution"),
     "CountMeanSketch.width": lambda w: 4,

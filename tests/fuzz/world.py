@@ -21,8 +21,19 @@ PLAIN = {name: lambda world: {"epsilon": world.epsilon} for name in LEVELS.split
 GAUSSIAN = {
     name: lambda world: {"sigma": world.sigma} for name in ["DiscreteGaussian", "LinearGaussian"]
 }
+# survey designs with one sample, which have two secrets
+TWO_SECRETS = {
+    "Warner": lambda _: {"p": 0.7},
+    "ForcedResponse": lambda _: {"p_no": 0.25, "p_yes": 0.125},
+    "Kuk": lambda _: {"p_no": 0.2, "p_yes": 0.6, "cards": 3},
+    "Mangat": lambda _: {"p": 0.7},
+    "Crosswise": lambda _: {"p": 0.25},
+    "Triangular": lambda _: {"p": 0.25},
+}
 MECHANISMS = {
     **PLAIN,
+    **TWO_SECRETS,
+    "ScrambledResponse": lambda _: {"numbers": [1, 2, 4], "scramble": "add", "p": 0.25},
     **GAUSSIAN,
     "PlanarGaussian": lambda world: {"sigma": world.sigma},
     "UnaryEncoding": lambda _: {"p": 0.75, "q": 0.25},
@@ -55,7 +66,14 @@ ON_A_LINE = {
     "DiscreteSquareWave",
     "Piecewise",
 }
-ON_A_LINE |= {"Duchi", "HybridMechanism", "Staircase", "DiscreteGaussian", "LinearGaussian"}
+ON_A_LINE |= {
+    "ScrambledResponse",
+    "Duchi",
+    "HybridMechanism",
+    "Staircase",
+    "DiscreteGaussian",
+    "LinearGaussian",
+}
 IN_THE_PLANE = {"PlanarGeometric", "TruncatedPlanarGeometric", "PlanarLaplace", "PlanarGaussian"}
 
 
@@ -75,6 +93,8 @@ class World:
 
     def __post_init__(self):
         object.__setattr__(self, "rng", np.random.default_rng(self.seed))
+        if self.kind in TWO_SECRETS:
+            object.__setattr__(self, "k", 2)
 
     @property
     def sigma(self):
@@ -151,7 +171,8 @@ class World:
     def mechanism(self):
         if self.kind == "MatrixMechanism":
             return ik.MatrixMechanism(self.matrix)
-        return getattr(ik, self.kind)(self.alphabet, **MECHANISMS[self.kind](self))
+        room = ik if hasattr(ik, self.kind) else ik.surveys
+        return getattr(room, self.kind)(self.alphabet, **MECHANISMS[self.kind](self))
 
     @cached_property
     def labels(self):

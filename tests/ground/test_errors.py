@@ -27,6 +27,7 @@ BASES = {
     "MechanismUnknown": ValueError,
     "MatrixUncertain": ValueError,
     "WeightsRefused": ValueError,
+    "UselessDesign": ValueError,
 }
 
 

@@ -34,6 +34,7 @@ REFUSED = {
 BESIDES = {
     "ibukit.rate_distortion": ("beta",),
     "ibukit.attack.robust_mle": ("stop",),
+    "ibukit.surveys.posterior_odds": ("of",),
     "ibukit.theory.bayes_limits": ("rng",),
 }
 CALLS = {call.name: call for calls in registry().values() for call in calls}

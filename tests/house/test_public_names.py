@@ -10,7 +10,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.mechanisms import FiniteMechanism, Mechanism
-from public_names import ATTACK, NAMES, ROOMS, THEORY
+from public_names import ATTACK, NAMES, ROOMS, SURVEYS, THEORY
 
 
 def for_type_checkers():
@@ -224,6 +224,38 @@ def test_the_names_of_theory_are_these():
         if not inspect.ismodule(thing) and name[0] != "_"
     ]
     assert sorted(shown) == sorted(THEORY)
+
+
+# As contract.md writes them.
+OF_SURVEYS = {
+    "Warner": ["labels", "p"],
+    "ForcedResponse": ["labels", "p_no", "p_yes"],
+    "UnrelatedQuestion": ["labels", "p", "share"],
+    "Kuk": ["labels", "p_no", "p_yes", "cards"],
+    "Mangat": ["labels", "p"],
+    "Crosswise": ["labels", "p"],
+    "Triangular": ["labels", "p"],
+    "ItemCount": ["labels", "items"],
+    "CheatingDetection": ["labels", "p"],
+    "StochasticLieDetector": ["labels", "p"],
+    "ScrambledResponse": ["alphabet", "numbers", "shares", "scramble", "p"],
+    "posterior_odds": ["design", "prior", "of"],
+}
+
+
+def test_the_names_of_surveys_are_these():
+    shown = [
+        name
+        for name, thing in vars(ik.surveys).items()
+        if not inspect.ismodule(thing) and name[0] != "_"
+    ]
+    assert sorted(shown) == SURVEYS
+    assert {*OF_SURVEYS, "SurveyDesign", "TwoSampleDesign"} == {*SURVEYS}
+
+
+@pytest.mark.parametrize("name", OF_SURVEYS)
+def test_parameters_of_surveys_keep_their_names_and_order(name):
+    assert list(inspect.signature(getattr(ik.surveys, name)).parameters) == OF_SURVEYS[name]
 
 
 def test_theory_offers_what_was_promised():

@@ -13,7 +13,7 @@ from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
 
 @dataclass(frozen=True)
 class CheatingDetection(TwoSampleDesign):
-    r"""Cheating detection: a forced "yes", and some who say "no" whatever they are told.
+    r"""Cheating detection: a forced "yes", and some who always say "no".
 
     Everybody is told to say "yes" with probability :math:`p_s` in sample s, and else to tell the
     truth. There are three kinds of people: honest ones without the attribute, a share

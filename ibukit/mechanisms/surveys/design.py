@@ -20,7 +20,7 @@ from ibukit.mechanisms.base import FiniteMechanism
 
 @dataclass(frozen=True)
 class SurveyDesign(FiniteMechanism):
-    """A survey question about a sensitive attribute, of which each person gives one report.
+    """A survey question about a sensitive attribute, with one report of each person.
 
     The designs of `ibukit.surveys` with one sample inherit from it. They are mechanisms with two
     secrets: everything that takes a mechanism takes them.
@@ -72,7 +72,7 @@ class SurveyDesign(FiniteMechanism):
 
     @property
     def sensitive(self) -> dict[Any, float]:
-        """The weight 1 of the sensitive attribute, as `Estimate.interval` takes it for `of`."""
+        """The weight 1 of the sensitive attribute, for `of=` of an interval."""
         return {self.labels.values.tolist()[1]: 1.0}
 
 
@@ -89,13 +89,12 @@ def two_labels(labels: Any) -> Alphabet:
 
 def two_fractions(name: str, values: ArrayLike, ends: str) -> tuple[float, float]:
     """Return the probabilities of two samples, which must differ."""
-    pair = arguments.items(name, values, "a pair of numbers, one for each sample")
-    if len(pair) != 2:
-        raise ValueError(f"{name} must be a pair of numbers, one for each sample, got {len(pair)}")
-    first, second = (
-        arguments.fraction(name, each.item() if isinstance(each, np.generic) else each, ends)
-        for each in pair
-    )
+    pair = arguments.numbers(name, values, "a pair of numbers, one for each sample")
+    if pair.shape != (2,):
+        raise ValueError(
+            f"{name} must be a pair of numbers, one for each sample, got {arguments.brief(values)}"
+        )
+    first, second = (arguments.fraction(name, each, ends) for each in pair.tolist())
     if first == second:
         raise UselessDesign(
             f"{name} must differ between the two samples, got {first:g} in both, which then tell "

@@ -14,8 +14,9 @@ from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import UselessDesign
 from ibukit.mechanisms.surveys.design import SurveyDesign
 
-# Largest number of cards, for which binomial coefficients are finite in doubles.
-MAX_CARDS = 1000
+# Largest number of cards. With many more, powers of usual shares would underflow and make reports
+# impossible.
+MAX_CARDS = 100
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Kuk(SurveyDesign):
     p_no, p_yes : float
         Shares of red cards in the decks of these two.
     cards : int
-        Number of cards drawn, at most 1,000. Reports are the numbers 0 to `cards` of red ones.
+        Number of cards drawn, at most 100. Reports are the numbers 0 to `cards` of red ones.
 
     Raises
     ------

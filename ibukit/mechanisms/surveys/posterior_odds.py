@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground.arguments import Floats
 from ibukit.domain.linear_functionals import parse_functionals
 from ibukit.domain.vectors import distribution_over
+from ibukit.errors import ImpossibleReport
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.surveys.design import SurveyDesign
 from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
@@ -41,11 +42,12 @@ def posterior_odds(
     -------
     ndarray, shape (m,), or two of them
         For the reports in the order of ``design.report_alphabet``; of a design with two samples a
-        pair. It is inf for a report that only the sensitive give, and NaN for one that nobody
-        gives.
+        pair. It is inf for a report that only people with the attribute give.
 
     Raises
     ------
+    ImpossibleReport
+        If nobody gives some report, by this prior.
     ValueError
         If `of` has weights other than 0 and 1, or is missing where the design names no secrets
         that are sensitive.
@@ -67,11 +69,13 @@ def posterior_odds(
     if not isinstance(design, (FiniteMechanism, TwoSampleDesign)):
         raise TypeError(f"design must be a survey design or a finite mechanism, got {design!r}")
     theta = distribution_over("prior", prior, design.alphabet)
-    if of is None and not isinstance(design, (SurveyDesign, TwoSampleDesign)):
-        raise ValueError(
-            f"of must name the secrets that are sensitive, got None: {design} does not say which"
-        )
-    questions = parse_functionals(design.sensitive if of is None else of, design.alphabet)
+    if of is None:
+        if not isinstance(design, (SurveyDesign, TwoSampleDesign)):
+            raise ValueError(
+                f"of must name the sensitive secrets, got None: {design} does not say which"
+            )
+        of = design.sensitive
+    questions = parse_functionals(of, design.alphabet)
     weights = None if questions.weights is None else questions.weights[0]
     if weights is None or len(questions) != 1 or not np.isin(weights, (0.0, 1.0)).all():
         raise ValueError(
@@ -84,7 +88,14 @@ def posterior_odds(
 
 def _odds(mechanism: FiniteMechanism, theta: Floats, weights: Floats) -> Floats:
     """Odds of the secrets with weight 1, for each report, shape (m,)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return ((theta * weights) @ mechanism.matrix()) / (
-            (theta * (1 - weights)) @ mechanism.matrix()
+    sensitive = (theta * weights) @ mechanism.matrix()
+    others = (theta * (1 - weights)) @ mechanism.matrix()
+    impossible = (sensitive == 0) & (others == 0)
+    if impossible.any():
+        report = mechanism.report_alphabet.values.tolist()[int(np.argmax(impossible))]
+        raise ImpossibleReport(
+            f"prior must give each report a probability, got none for {report!r}, of which odds "
+            "say nothing; take a prior without zeros"
         )
+    with np.errstate(divide="ignore", over="ignore"):
+        return sensitive / others

@@ -18,6 +18,8 @@ from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import UselessDesign
 from ibukit.mechanisms.base import FiniteMechanism
 
+# Largest number in size. Products of larger ones overflow beyond 1e154.
+MAX_NUMBER = 1e150
 # A number x of one's own and a random one s make a report.
 SCRAMBLES = {
     "replace": lambda x, s: s + 0 * x,
@@ -145,16 +147,24 @@ class ScrambledResponse(FiniteMechanism):
 
     @cached_property
     def _values(self) -> tuple[Floats, Ints]:
-        """The possible reports, ascending, and the place of each pair's, shape (k, numbers + 1).
+        """The possible reports, ascending, and the places of each secret's among them.
 
-        The last column has the places of the secrets themselves.
+        The places have a column for each number and one for the truth, if they have a probability.
         """
         secrets = np.asarray(self.alphabet.values, dtype=float)[:, None]
         disguised = SCRAMBLES[self.scramble](secrets, np.array(self.numbers))
-        every = np.hstack([disguised, secrets if self.p > 0 else disguised[:, :1]])
-        rounded = np.array([float(f"{value:.12g}") for value in every.ravel()])
-        values, places = np.unique(rounded, return_inverse=True)
+        every = np.hstack([disguised, secrets])[:, self._weights > 0]
+        values, places = np.unique(every, return_inverse=True)
+        if not (values == np.rint(values)).all():
+            rounded = [float(f"{value:.12g}") for value in values]
+            values, merged = np.unique(rounded, return_inverse=True)
+            places = merged[places]
         return values, places.reshape(every.shape)
+
+    @property
+    def _weights(self) -> Floats:
+        """Probabilities of a disguise by each number, and of the truth, shape (numbers + 1,)."""
+        return np.append((1 - self.p) * np.array(self.shares), self.p)
 
     @property
     @override
@@ -166,13 +176,13 @@ class ScrambledResponse(FiniteMechanism):
     def report_alphabet(self) -> Alphabet:
         values = self._values[0]
         whole = (values == np.rint(values)).all() and np.abs(values).max() < 2**53
-        return as_alphabet(values.astype(np.int64) if whole else values)
+        return as_alphabet((values.astype(np.int64) if whole else values).tolist())
 
     @override
     def make_matrix(self) -> Floats:
         values, places = self._values
         matrix = np.zeros((self.k, len(values)))
-        weights = np.append((1 - self.p) * np.array(self.shares), self.p)
+        weights = self._weights[self._weights > 0]
         np.add.at(matrix, (np.arange(self.k)[:, None], places), weights)
         return matrix
 
@@ -182,6 +192,11 @@ def _different_numbers(name: str, values: Any) -> Floats:
     array = arguments.numbers(name, arguments.whole_array(name, values), "numbers")
     if array.ndim != 1 or not array.size or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers, got {arguments.brief(values)}")
+    if np.abs(array).max() > MAX_NUMBER:
+        raise ValueError(
+            f"{name} must be at most {MAX_NUMBER:g}, got {arguments.brief(values)}: take a larger "
+            "unit"
+        )
     if len(np.unique(array)) < len(array):
         raise ValueError(f"{name} must all be different, got {arguments.brief(values)}")
     return array

@@ -63,7 +63,7 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
     @property
     @abstractmethod
     def sensitive(self) -> dict[Any, float]:
-        """The weights 1 of all secrets with the attribute, as `Estimate.interval` takes `of`."""
+        """The weights 1 of all secrets with the attribute, for `of=` of an interval."""
 
     @cached_property
     def samples(self) -> tuple[MatrixMechanism, MatrixMechanism]:

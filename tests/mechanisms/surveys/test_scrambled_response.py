@@ -28,7 +28,8 @@ def test_the_law_is_that_of_all_draws(scramble, p):
         return
     design = design_of(scramble, p)
     law = {}
-    for x, (s, share) in itertools.product(SECRETS, zip(NUMBERS, SHARES, strict=True)):
+    drawn = list(zip(NUMBERS, SHARES, strict=True)) if p < 1 else []
+    for x, (s, share) in itertools.product(SECRETS, drawn):
         z = HOW[scramble](x, s)
         law[x, z] = law.get((x, z), 0) + (1 - p) * share
     for x in SECRETS if p else []:
@@ -96,6 +97,16 @@ def test_sums_that_rounding_would_tell_apart_are_one_report():
     assert design.tally([0.3, 0.2]).n == 2
 
 
+def test_large_whole_numbers_keep_their_digits():
+    design = ik.surveys.ScrambledResponse([0, 10**15], [1, 2], scramble="add")
+    assert design.report_alphabet.values.tolist() == [1, 2, 10**15 + 1, 10**15 + 2]
+
+
+def test_numbers_without_a_share_are_no_reports():
+    design = ik.surveys.ScrambledResponse([0, 1], [1, 5], [1, 0], scramble="add")
+    assert design.report_alphabet.values.tolist() == [1, 2]
+
+
 def test_negative_numbers_and_zero_secrets_multiply():
     design = ik.surveys.ScrambledResponse([-1, 0, 1], [1, 2], scramble="multiply")
     assert design.report_alphabet.values.tolist() == [-2, -1, 0, 1, 2]
@@ -111,6 +122,7 @@ def test_negative_numbers_and_zero_secrets_multiply():
         ({"numbers": [1, 1]}, "numbers must all be different"),
         ({"numbers": []}, "numbers must be finite numbers"),
         ({"numbers": [1, np.inf]}, "numbers must be finite numbers"),
+        ({"numbers": [1, 1e200]}, "numbers must be at most 1e.150"),
         ({"numbers": ["a"]}, "numbers must be numbers"),
         ({"alphabet": ["a", "b"]}, "alphabet must be numbers"),
         ({"shares": [0.5, 0.6]}, "shares must sum to 1"),

@@ -67,7 +67,7 @@ def test_odds_agree_with_what_an_estimate_says_of_each_report():
 
 
 def test_a_design_without_sensitive_secrets_asks_which():
-    with pytest.raises(ValueError, match="of must name the secrets"):
+    with pytest.raises(ValueError, match="of must name the sensitive"):
         ik.surveys.posterior_odds(SCRAMBLED, [0.5, 0.3, 0.2])
     found = ik.surveys.posterior_odds(SCRAMBLED, [0.5, 0.3, 0.2], of={2: 1})
     assert found == pytest.approx(odds_by_counting(SCRAMBLED, [0.5, 0.3, 0.2], {2}), rel=1e-12)
@@ -75,6 +75,10 @@ def test_a_design_without_sensitive_secrets_asks_which():
         ik.surveys.posterior_odds(SCRAMBLED, [0.5, 0.3, 0.2], of=[0.5, 0.5, 0])
     with pytest.raises(ValueError, match="prior must sum to 1"):
         ik.surveys.posterior_odds(ONE_SAMPLE[0], [0.5, 0.3])
+    with pytest.raises(ik.errors.ImpossibleReport, match="prior must give each report"):
+        ik.surveys.posterior_odds(ik.surveys.Mangat(LABELS, 0.7), [0, 1])
+    certain = ik.surveys.posterior_odds(ik.surveys.Mangat(LABELS, 0.7), [1, 0])
+    assert certain.tolist() == [0, 0]
     with pytest.raises(TypeError, match="design must be"):
         ik.surveys.posterior_odds(None, [0.5, 0.5])
 

@@ -199,7 +199,8 @@ def test_what_is_no_parameter_is_refused():
         ik.surveys.CheatingDetection(LABELS, (0.3, 1))
     with pytest.raises(ValueError, match="p must be in"):
         ik.surveys.StochasticLieDetector(LABELS, (0, 0.5))
-    with pytest.raises(TypeError, match="p must be a pair"):
-        ik.surveys.CheatingDetection(LABELS, 0.3)
+    for p in (0.3, [[0.3, 0.4]], "ab", {0.3, 0.4}, None, [0.3, np.nan]):
+        with pytest.raises((ValueError, TypeError), match="p must be"):
+            ik.surveys.CheatingDetection(LABELS, p)
     with pytest.raises(ValueError, match="items must be at least 1"):
         ik.surveys.ItemCount(LABELS, 0)
