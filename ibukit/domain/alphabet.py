@@ -439,7 +439,7 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
         require_sequence(alphabet, "alphabet")
     if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
         return consecutive(alphabet) or Alphabet(alphabet)
-    return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
+    return Line(0, arguments.whole("alphabet", alphabet, 1, 2**63) - 1)
 
 
 def consecutive(labels: Any) -> Line | None:

@@ -34,7 +34,8 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     hint : str
         The end of the message if there are other labels: what to do.
     """
-    if isinstance(labels, Sized) and not len(labels):
+    # An array without a dimension has no length, and is refused below by name.
+    if isinstance(labels, Sized) and getattr(labels, "shape", None) != () and not len(labels):
         return np.zeros(0, dtype=np.int64)
     try:
         # On the line 0..k-1 a label is its own code.

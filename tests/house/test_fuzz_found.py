@@ -38,6 +38,10 @@ REFUSED = {
     "codes": (lambda: KRR.randomize([0], np.random.default_rng(1), codes=SERIES), "codes must be True or False"),
     "codes of reports": (lambda: theory.dominated(KRR, [0], codes=SERIES), "codes must be True or False"),
     "weighted": (lambda: KRR.tally([0], weighted=ARRAY), "weighted must be True or False"),
+    # numbers of dimensions, and of secrets
+    "0-d secrets": (lambda: KRR.randomize(np.array(0.5), RNG), "secrets must have 1 dimension"),
+    "0-d labels": (lambda: ik.Exponential(list("ab"), 1.0).release(np.array("a")), "secrets must have 1 dimension"),
+    "huge alphabet": (lambda: ik.RandomizedResponse(HUGE, 1.0), "alphabet must be at most"),
     # one of some texts
     "post": (lambda: ik.inv(TALLY, post=SERIES), "post must be"),
     "subset": (lambda: ik.datasets.load_adult_ages(ARRAY), "subset must be"),

@@ -79,10 +79,11 @@ class SurveyDesign(FiniteMechanism):
 def two_labels(labels: Any) -> Alphabet:
     """Return the alphabet of the labels (no, yes)."""
     alphabet = as_alphabet(labels)
-    if len(alphabet) != 2:
+    # The labels of a grid are rows of two numbers, which would be no labels of pairs.
+    if len(alphabet) != 2 or alphabet.values.ndim != 1:
         raise AlphabetMismatch(
             "labels must be two, of those without the sensitive attribute and of those with it, as "
-            f"('no', 'yes'), got {len(alphabet)}"
+            f"('no', 'yes'), got {alphabet!r}"
         )
     return alphabet
 

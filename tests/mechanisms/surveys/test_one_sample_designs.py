@@ -205,6 +205,7 @@ def test_a_design_that_tells_nothing_is_refused(make, parameter, remedy):
         (lambda: ik.surveys.Kuk(LABELS, 0.2, 0.6, cards=0), "cards must be at least 1"),
         (lambda: ik.surveys.Kuk(LABELS, 0.2, 0.6, cards=2.0), "cards must be a whole number"),
         (lambda: ik.surveys.Warner(["a", "b", "c"], 0.7), "labels must be two"),
+        (lambda: ik.surveys.Warner(ik.Grid(1, 2), 0.7), "labels must be two.*got Grid"),
         (lambda: ik.surveys.Warner("no", 0.7), "alphabet must be"),
     ],
 )
