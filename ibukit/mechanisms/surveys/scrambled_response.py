@@ -131,7 +131,7 @@ class ScrambledResponse(FiniteMechanism):
             raise ValueError(
                 f"scramble must be {arguments.choices(list(SCRAMBLES))}, got {self.scramble!r}"
             )
-        if self.k > 1 and (self.matrix() == self.matrix()[0]).all():
+        if not np.ptp(self.matrix(), axis=0).any():
             raise UselessDesign(
                 f"reports do not depend on the secret with scramble={self.scramble!r}, "
                 f"p={self.p:g} and these numbers; raise p, or disguise by numbers other than 0"

@@ -197,6 +197,11 @@ def test_a_design_that_tells_nothing_is_refused(make, parameter, remedy):
     [
         (lambda: ik.surveys.Warner(LABELS, 1.1), "p must be in"),
         (lambda: ik.surveys.Mangat(LABELS, "0.7"), "p must be a number"),
+        (lambda: ik.surveys.Crosswise(LABELS, -0.1), "p must be in"),
+        (lambda: ik.surveys.Triangular(LABELS, 1.1), "p must be in"),
+        (lambda: ik.surveys.Kuk(LABELS, 1.1, 0.2), "p_no must be in"),
+        (lambda: ik.surveys.Kuk(LABELS, 0.1, 1.2), "p_yes must be in"),
+        (lambda: ik.surveys.Kuk(LABELS, 0.1, 0.2, 101), "cards must be at most 100"),
         (lambda: ik.surveys.ForcedResponse(LABELS, -0.1, 0.2), "p_no must be in"),
         (lambda: ik.surveys.ForcedResponse(LABELS, 0.1, np.nan), "p_yes must be in"),
         (lambda: ik.surveys.UnrelatedQuestion(LABELS, 0, 0.5), "p must be in"),

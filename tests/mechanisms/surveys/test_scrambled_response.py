@@ -97,6 +97,16 @@ def test_sums_that_rounding_would_tell_apart_are_one_report():
     assert design.tally([0.3, 0.2]).n == 2
 
 
+def test_whole_sums_beside_others_are_rounded_with_them():
+    design = ik.surveys.ScrambledResponse([0.1, 0.2], [0.1, 0.9], scramble="add")
+    assert design.report_alphabet.values.tolist() == [0.2, 0.3, 1.0, 1.1]
+
+
+def test_the_largest_numbers_multiply():
+    design = ik.surveys.ScrambledResponse([1e150, -1e150], [1e150], scramble="multiply")
+    assert design.report_alphabet.values.tolist() == pytest.approx([-1e300, 1e300])
+
+
 def test_large_whole_numbers_keep_their_digits():
     design = ik.surveys.ScrambledResponse([0, 10**15], [1, 2], scramble="add")
     assert design.report_alphabet.values.tolist() == [1, 2, 10**15 + 1, 10**15 + 2]
@@ -118,6 +128,7 @@ def test_negative_numbers_and_zero_secrets_multiply():
     [
         ({"scramble": "replace"}, "reports do not depend on the secret.*raise p"),
         ({"scramble": "multiply", "numbers": [0]}, "reports do not depend on the secret"),
+        ({"alphabet": 1}, "reports do not depend on the secret"),
         ({"scramble": "subtract"}, "scramble must be .* got 'subtract'"),
         ({"numbers": [1, 1]}, "numbers must all be different"),
         ({"numbers": []}, "numbers must be finite numbers"),

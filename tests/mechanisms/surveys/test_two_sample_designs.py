@@ -194,6 +194,24 @@ def test_samples_that_are_asked_alike_are_refused(kind):
         make(["no"], (0.3, 0.4))
 
 
+class Coins(ik.surveys.TwoSampleDesign):
+    """A design of somebody else: two of Warner's designs."""
+
+    def make_samples(self):
+        matrices = [[[p, 1 - p], [1 - p, p]] for p in (0.75, 0.6)]
+        return tuple(ik.MatrixMechanism(matrix, self.labels) for matrix in matrices)
+
+    @property
+    def sensitive(self):
+        return {"yes": 1.0}
+
+
+def test_the_level_is_that_of_the_less_private_sample():
+    design = Coins(LABELS)
+    assert design.epsilon == pytest.approx(np.log(3), rel=1e-14)
+    assert ik.mle(design.tally_counts([30, 70], [40, 60]))["yes"] > 0.8
+
+
 def test_what_is_no_parameter_is_refused():
     with pytest.raises(ValueError, match="p must be in"):
         ik.surveys.CheatingDetection(LABELS, (0.3, 1))
@@ -202,5 +220,8 @@ def test_what_is_no_parameter_is_refused():
     for p in (0.3, [[0.3, 0.4]], "ab", {0.3, 0.4}, None, [0.3, np.nan]):
         with pytest.raises((ValueError, TypeError), match="p must be"):
             ik.surveys.CheatingDetection(LABELS, p)
+    with pytest.raises(ValueError, match="items must be at most 500"):
+        ik.surveys.ItemCount(LABELS, 501)
+    assert ik.surveys.ItemCount(LABELS, 1).samples[1].m == 3
     with pytest.raises(ValueError, match="items must be at least 1"):
         ik.surveys.ItemCount(LABELS, 0)
