@@ -22,7 +22,7 @@ class CheatingDetection(TwoSampleDesign):
 
     .. math:: \lambda_s=\pi+\beta\,p_s.
 
-    Inside of the possible range :math:`\hat\pi=\frac{p_2\hat\lambda_1-p_1\hat\lambda_2}{p_2-p_1}`,
+    Inside the possible range :math:`\hat\pi=\frac{p_2\hat\lambda_1-p_1\hat\lambda_2}{p_2-p_1}`,
     :math:`\hat\beta=\frac{\hat\lambda_2-\hat\lambda_1}{p_2-p_1}`, and the variance of
     :math:`\hat\pi` is :math:`\frac{1}{(p_2-p_1)^2}\left(p_2^2\frac{\lambda_1(1-\lambda_1)}{n_1}
     +p_1^2\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`. Whether cheaters have the attribute is not

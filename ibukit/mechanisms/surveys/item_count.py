@@ -30,10 +30,10 @@ class ItemCount(TwoSampleDesign):
 
     .. math:: P(Y=y,\text{yes})=\sum_{j\le y}\bigl(P(C=j)-P(T=j)\bigr)
 
-    for the reports C of the control and T of the treatment. If all of these are positive in the
-    sample, the estimate of the share of "yes" is the difference of the means of T and C, with the
-    variance :math:`\mathrm{var}(T)/n_T+\mathrm{var}(C)/n_C`. The reports 0 and J + 1 of the
-    treatment betray the secret, so `epsilon` is inf.
+    for the reports C of the control and T of the treatment. Where the shares of the sample make no
+    such probability negative, the estimate of the share of "yes" is the difference of the means of
+    T and C, with the variance :math:`\mathrm{var}(T)/n_T+\mathrm{var}(C)/n_C`. The reports
+    0 and J + 1 of the treatment betray the secret, so `epsilon` is inf.
 
     Parameters
     ----------

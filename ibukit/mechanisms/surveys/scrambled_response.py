@@ -43,7 +43,7 @@ class ScrambledResponse(FiniteMechanism):
       :math:`\frac{\mathbb E[z]}{p+(1-p)\,\bar s}`.
 
     These moments do not say which distribution of secrets there is; the likelihood of all reports
-    does, and its mean is more precise in large samples. Ask for ``of=`` the numbers to get an
+    does, and its mean is no less precise in large samples. Ask for ``of=`` the numbers to get an
     interval of the mean. As reports at the ends rule secrets out, `epsilon` is inf unless reports
     are replaced by any of the secrets.
 

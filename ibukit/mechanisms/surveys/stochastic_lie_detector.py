@@ -22,7 +22,7 @@ class StochasticLieDetector(TwoSampleDesign):
     .. math:: \lambda_s=t\,\pi+(1-p_s)(1-\pi).
 
     Secrets are those without the attribute, those with it, and those with it who lie, of shares
-    :math:`1-\pi`, :math:`t\pi` and :math:`(1-t)\pi`. Inside of the possible range
+    :math:`1-\pi`, :math:`t\pi` and :math:`(1-t)\pi`. Inside the possible range
     :math:`\hat\pi=1-\frac{\hat\lambda_2-\hat\lambda_1}{p_1-p_2}`, with the variance
     :math:`\frac{1}{(p_1-p_2)^2}\left(\frac{\lambda_1(1-\lambda_1)}{n_1}
     +\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`: ask for ``of=design.sensitive``. A "yes" rules

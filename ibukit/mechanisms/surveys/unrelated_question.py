@@ -32,7 +32,7 @@ def UnrelatedQuestion(  # noqa: N802 - it stands beside classes, and makes one o
 
     If it is not, two samples are asked with :math:`p_1\ne p_2`. The secrets are the pairs of the
     true answers to both questions, in this order. Reports tell both marginals, but not the pairs
-    themselves: ask for ``of=design.sensitive`` (or ``design.innocent``). Inside of the possible
+    themselves: ask for ``of=design.sensitive`` (or ``design.innocent``). Inside the possible
     range :math:`\hat\pi=\frac{\hat\lambda_1(1-p_2)-\hat\lambda_2(1-p_1)}{p_1-p_2}`, whose variance
     is :math:`\frac{1}{(p_1-p_2)^2}\left((1-p_2)^2\frac{\lambda_1(1-\lambda_1)}{n_1}
     +(1-p_1)^2\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`.

@@ -59,6 +59,7 @@ def test_cheating_is_detected():
     estimate = ik.mle(design.tally_counts(first, second))
     width = p[1] - p[0]
     pi, beta = (p[1] * one - p[0] * two) / width, (two - one) / width
+    assert design.sensitive == {"yes": 1}
     check(estimate, {"yes": 1}, pi, np.array([p[1], p[0]]) ** 2 @ variances / width**2)
     check(estimate, {"no": 1}, beta, variances.sum() / width**2)
     weights = np.array([1 - p[1], 1 - p[0]]) / width
