@@ -56,6 +56,7 @@ from .estimators import ibu as ibu
 from .estimators import inv as inv
 from .estimators import mle as mle
 from .estimators import posterior_mean as posterior_mean
+from .estimators import regress as regress
 from .estimators import smooth as smooth
 from .estimators import unfold as unfold
 from .evaluation import emd as emd
@@ -194,6 +195,7 @@ __all__ = [
     "project_to_simplex",
     "quantize",
     "rate_distortion",
+    "regress",
     "replicate",
     "scale",
     "shokri",

@@ -74,6 +74,20 @@ class UselessDesign(IbukitError, ValueError):
     """
 
 
+class CollinearDesign(IbukitError, ValueError):
+    """A column of a regression's design is a combination of others.
+
+    The message names it, and those.
+    """
+
+
+class SeparatedDesign(IbukitError, ValueError):
+    """The likelihood of a regression rises as coefficients go to infinity.
+
+    The message names them, and says what to leave out or to merge.
+    """
+
+
 class NoExactSampler(IbukitError, ValueError):
     """A mechanism has no sampler without roundings.
 

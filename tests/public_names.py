@@ -89,6 +89,7 @@ NAMES = [
     "project_to_simplex",
     "quantize",
     "rate_distortion",
+    "regress",
     "replicate",
     "scale",
     "shokri",

@@ -12,6 +12,8 @@ from ibukit.estimators.iterative_update import gibu as gibu
 from ibukit.estimators.iterative_update import ibu as ibu
 from ibukit.estimators.maximum_likelihood import mle as mle
 from ibukit.estimators.posterior_mean import posterior_mean as posterior_mean
+from ibukit.estimators.regression.regress import regress as regress
+from ibukit.estimators.regression.regression import Regression as Regression
 from ibukit.estimators.smoothing import choose_penalty as choose_penalty
 from ibukit.estimators.smoothing import smooth as smooth
 from ibukit.estimators.stopping import Change as Change

@@ -28,6 +28,8 @@ BASES = {
     "MatrixUncertain": ValueError,
     "WeightsRefused": ValueError,
     "UselessDesign": ValueError,
+    "CollinearDesign": ValueError,
+    "SeparatedDesign": ValueError,
 }
 
 

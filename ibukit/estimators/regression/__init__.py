@@ -1,0 +1,1 @@
+"""Logistic regression of secrets on covariates, through the mechanisms of their reports."""

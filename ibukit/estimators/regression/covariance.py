@@ -1,0 +1,68 @@
+"""Covariances of coefficients: the inverse of the observed information, or a sandwich of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ibukit._ground.arguments import Floats
+from ibukit.estimators.regression.likelihood import Likelihood
+from ibukit.tally.survey import Survey
+
+# Eigenvalue of the information per report, in units of the orthonormal design, up to which nothing
+# is known along a direction: rounding leaves about 1e-16.
+FLAT_EIGENVALUE = 1e-13
+# Share of a gradient's squared length along such directions from which its value is undetermined.
+FLAT_SHARE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """Covariance of coefficients by which others are computed with the delta method.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (p, p)
+        On the directions about which the reports say something.
+    flat : ndarray, shape (p, f)
+        The other directions, orthonormal columns.
+    eigenvalues : ndarray, shape (p,)
+        Of the observed information per report, rising.
+    """
+
+    matrix: Floats
+    flat: Floats
+    eigenvalues: Floats
+
+    @classmethod
+    def at(
+        cls,
+        likelihood: Likelihood,
+        coefficients: Floats,
+        observed: Floats,
+        survey: Survey | None,
+    ) -> Covariance:
+        """Return that at a maximum; by the design of the survey if there is one."""
+        values, vectors = eigh(observed / likelihood.total)
+        flat = values <= FLAT_EIGENVALUE
+        known = vectors[:, ~flat]
+        inverse = (known / (values[~flat] * likelihood.total)) @ known.T
+        if survey is not None:
+            inverse = inverse @ survey.covariance(likelihood.scores(coefficients)) @ inverse
+        return cls(inverse, vectors[:, flat], values)
+
+    def standard_errors(self, gradients: Floats) -> Floats:
+        """Return those of functions with these gradients, (..., p) in, (...) out; inf if flat."""
+        variances = np.einsum("...a,ab,...b->...", gradients, self.matrix, gradients)
+        lost = ((gradients @ self.flat) ** 2).sum(axis=-1)
+        undetermined = lost > FLAT_SHARE * (gradients**2).sum(axis=-1)
+        return np.where(undetermined, np.inf, np.sqrt(np.maximum(variances, 0.0)))
+
+    def of(self, gradients: Floats) -> Floats:
+        """Return the covariances of functions, (r, p) in, (r, r) out; inf where one is flat."""
+        found: Floats = gradients @ self.matrix @ gradients.T
+        undetermined = np.isinf(self.standard_errors(gradients))
+        found[undetermined] = found[:, undetermined] = np.inf
+        return found

@@ -1,0 +1,83 @@
+"""The data of a regression at its maximum, in the coordinates in which it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ibukit._ground.arguments import Floats, Ints, ReadOnlyArrays
+from ibukit.estimators.regression.covariance import Covariance
+from ibukit.estimators.regression.design import Covariates
+from ibukit.estimators.regression.likelihood import Likelihood
+from ibukit.tally.survey import Survey
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(ReadOnlyArrays):
+    """What `Regression` computes errors, intervals and predictions from.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        In the orthonormal design Q, with X = Q R.
+    inner : ndarray, shape (k - 1, d + 1)
+        Coefficients of Q.
+    observed : ndarray, shape (p, p)
+        Their observed information.
+    columns : ndarray, shape (n, d + 1)
+        The design X, the intercept first.
+    triangle : ndarray, shape (d + 1, d + 1)
+        R.
+    covariates : Covariates
+    survey : Survey or None
+        Weights, strata and clusters, if some are given.
+    n_rows : int
+        Number of rows that were given.
+    kept : ndarray of int, shape (n,)
+        Those of the respondents of positive weight.
+    data : frame or None
+    """
+
+    likelihood: Likelihood
+    inner: Floats
+    observed: Floats
+    columns: Floats
+    triangle: Floats
+    covariates: Covariates
+    survey: Survey | None
+    n_rows: int
+    kept: Ints
+    data: Any
+
+    @cached_property
+    def to_covariates(self) -> Floats:
+        """R^-1: coefficients of X are these rows times the inner ones."""
+        found: Floats = solve_triangular(self.triangle, np.eye(len(self.triangle)))
+        return found
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """Coefficients of X, a row for each secret but the first, shape (k - 1, d + 1)."""
+        found: Floats = self.inner @ self.to_covariates.T
+        return found
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        """Covariance of the inner coefficients."""
+        return Covariance.at(self.likelihood, self.inner, self.observed, self.survey)
+
+    @cached_property
+    def every_coefficient(self) -> Floats:
+        """Gradients of the coefficients of X by the inner ones, shape (p, p)."""
+        return np.kron(np.eye(len(self.inner)), self.to_covariates)
+
+    def errors(self, gradients: Floats) -> Floats:
+        """Return standard errors of functions by their gradients, (..., p), by those of X."""
+        by_secret = gradients.reshape(*gradients.shape[:-1], *self.inner.shape)
+        return self.covariance.standard_errors(
+            (by_secret @ self.to_covariates).reshape(gradients.shape)
+        )

@@ -1,0 +1,260 @@
+"""Fit a multinomial logit of the secrets on covariates, through the mechanism of the reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
+from ibukit.domain.status import Status
+from ibukit.errors import ConvergenceError, TooLarge
+from ibukit.estimators.regression.design import read_design, whitened
+from ibukit.estimators.regression.fitted import Fitted
+from ibukit.estimators.regression.inputs import (
+    column,
+    labels_of,
+    likelihood_rows,
+    mechanisms_of,
+    weights_of,
+)
+from ibukit.estimators.regression.likelihood import Likelihood
+from ibukit.estimators.regression.newton import maximise
+from ibukit.estimators.regression.regression import Regression, labels_in
+from ibukit.estimators.regression.separation import refuse_if_separated
+from ibukit.tally.survey import Survey
+
+# Coefficients beyond which their information takes minutes and more memory than a laptop has.
+MAX_COEFFICIENTS = 2000
+# Largest start by unit of an orthonormal covariate: odds of e^100 are certain to all doubles.
+MAX_START = 100.0
+
+
+def regress(
+    X: Any,
+    reports: Any,
+    mechanism: Any,
+    data: Any = None,
+    *,
+    by: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    codes: bool = False,
+    start: Any = None,
+    max_iter: int = 500,
+    tol: float = 1e-9,
+    strict: bool = True,
+) -> Regression:
+    r"""Regress secrets on covariates: a multinomial logit seen through mechanisms.
+
+    Maximise
+
+    .. math:: \sum_i w_i\log\sum_s P_B(s\mid x_i)\,M^{(i)}_{s z_i},\qquad
+        P_B(s\mid x)=\frac{e^{x^{\top}B_s}}{\sum_t e^{x^{\top}B_t}},
+
+    over the coefficients B of all secrets but the first, the baseline, whose are 0. Of two secrets
+    this is the logistic regression of randomised response.
+
+    Parameters
+    ----------
+    X : array_like or frame, shape (n, d), or str
+        Covariates, a row for each respondent; an intercept is added. With `data` a formula, such as
+        ``"age + C(region)"``, as the package formulaic reads it. A formula is code that is run: take
+        none from strangers.
+    reports : sequence, n reports, or str
+        One for each respondent, as `Mechanism.tally` takes them, or a column of `data`.
+    mechanism : Mechanism, sequence of them, function or mapping
+        One for all, or a sequence of one for each respondent, all over the same secrets. Together
+        with `by` a mapping from values to mechanisms, or a function of a value.
+    data : frame, optional
+        With the columns of the formula, and of what is named by a text.
+    by : sequence, n values, or str, optional
+        Says which mechanism each report came through, such as its epsilon.
+    weights : array_like, shape (n,), or str, optional
+        Weights of a survey, finite and not negative. Standard errors are then those of the design
+        (the sandwich). Not numbers of equal respondents, which are rows of their own.
+    strata, clusters : sequence, n labels, or str, optional
+        The stratum and the cluster in which each respondent was drawn, as for `Tally.from_table`.
+        With either, standard errors are those of the design. People who report several times are
+        clusters.
+    codes : bool
+        Reports that can be listed are places 0..m-1 in their list instead of labels.
+    start : array_like, shape (d + 1, k - 1), optional
+        Coefficients at which to begin; by default those of equal odds, 0.
+    max_iter : int
+        Largest number of steps.
+    tol : float
+        Largest gradient per report, in the units of `Regression.gradient`, that is a stationary
+        point.
+    strict : bool
+        Raise ConvergenceError if `tol` was missed, instead of returning the best found.
+
+    Returns
+    -------
+    Regression
+        Its `local_maximum` says whether the point is a proven local maximum, or stationary only.
+
+    Raises
+    ------
+    CollinearDesign
+        If a column of the design is a combination of others.
+    SeparatedDesign
+        If the likelihood rises as coefficients go to infinity: some people have an estimated
+        probability of 0 for a secret.
+    ValueError, TypeError
+        If arguments do not suit each other, or a value is missing.
+    AlphabetMismatch
+        If a report is unknown, or mechanisms are over different secrets.
+    ImpossibleReport
+        If no secret can produce a report.
+    MissingExtra
+        If `X` is a formula and formulaic is not installed.
+    TooLarge
+        If there are more than 2,000 coefficients, or the secrets have no end.
+    ConvergenceError
+        If `strict` and `tol` was missed; carries the best as ``.estimate``.
+
+    Notes
+    -----
+    The likelihood is not concave: its information is that of the secrets, which is positive, less
+    what the reports withhold [louis]_. Steps are Newton's where the information is positive definite
+    and those of the gradient form of EM [lange]_ elsewhere, all with a line search. The model is
+    that of [scheers]_ and, with a matrix for each respondent, of [blair]_.
+
+    References
+    ----------
+    .. [scheers] Scheers and Dayton, "Covariate randomized response models", J. Amer. Statist. Assoc.
+       83, 1988.
+    .. [blair] Blair, Imai and Zhou, "Design and analysis of the randomized response technique",
+       J. Amer. Statist. Assoc. 110, 2015.
+    .. [lange] Lange, "A gradient algorithm locally equivalent to the EM algorithm", J. R. Statist.
+       Soc. B 57, 1995.
+    .. [louis] Louis, "Finding the observed information matrix when using the EM algorithm", J. R.
+       Statist. Soc. B 44, 1982.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(["no", "yes"], epsilon=2.0)
+    >>> reports = ["no"] * 350 + ["yes"] * 150 + ["no"] * 250 + ["yes"] * 250
+    >>> found = ik.regress(np.repeat([0, 1], 500), reports, mechanism)
+    >>> found.coefficients.round(3)
+    array([[-1.167],
+           [ 1.167]])
+    >>> found.standard_errors().round(3)
+    array([[0.149],
+           [0.189]])
+    """
+    tol, strict = arguments.positive("tol", tol), arguments.flag("strict", strict)
+    max_iter = arguments.whole("max_iter", max_iter, 1, 10**9)
+    covariates, columns = read_design(X, data)
+    n = len(columns)
+    groups = mechanisms_of(
+        mechanism,
+        None if by is None else column("by", by, data),
+        n,
+        by if isinstance(by, str) else "by",
+    )
+    log_rows, at, alphabet = likelihood_rows(
+        column("reports", reports, data), groups, arguments.flag("codes", codes), n
+    )
+    counted = weights_of(None if weights is None else column("weights", weights, data), n)
+    kept = np.flatnonzero(counted > 0)
+    names = {"stratum": ("strata", strata), "cluster": ("clusters", clusters)}
+    labels = {
+        key: np.array(list(map(str, labels_of(name, column(name, values, data), n))))[kept].tolist()
+        for key, (name, values) in names.items()
+        if values is not None
+    }
+    columns, at, counted = columns[kept], at[kept], counted[kept]
+    survey = None
+    if labels or weights is not None:
+        survey = Survey.of_rows(np.arange(len(kept)), counted, **labels)
+        _refuse_one_unit(survey, clusters is not None)
+    k = log_rows.shape[1]
+    if (k - 1) * columns.shape[1] > MAX_COEFFICIENTS:
+        raise TooLarge(
+            f"X and mechanism must have at most {MAX_COEFFICIENTS} coefficients together, got "
+            f"{columns.shape[1]} columns and {k} secrets: merge secrets, or leave columns out"
+        )
+    with one_thread():
+        inner_columns, triangle = whitened(columns, counted, covariates.names)
+        likelihood = Likelihood(inner_columns, log_rows, at, counted)
+        begin = _start(start, (columns.shape[1], k - 1), triangle)
+        found = maximise(likelihood, begin, max_iter)
+        fitted = Fitted(
+            likelihood,
+            arguments.frozen(found.coefficients),
+            found.derivatives.observed,
+            columns,
+            triangle,
+            covariates,
+            survey,
+            n,
+            kept,
+            data,
+        )
+        secrets = labels_in(alphabet)[1:]
+        refuse_if_separated(
+            likelihood,
+            found.coefficients,
+            found.derivatives,
+            fitted.to_covariates,
+            covariates.names,
+            list(secrets),
+        )
+        gradient = float(np.abs(found.derivatives.gradient).max()) / likelihood.total
+        eigenvalues = eigvalsh(found.derivatives.observed / likelihood.total)
+    regression = Regression(
+        coefficients=arguments.frozen(fitted.coefficients.T.copy()),
+        variables=covariates.names,
+        secrets=secrets,
+        alphabet=alphabet,
+        log_likelihood=found.derivatives.value,
+        gradient=gradient,
+        eigenvalues=arguments.frozen(eigenvalues),
+        n=len(kept) if weights is None else likelihood.total,
+        n_iter=found.n_iter,
+        status=Status.CONVERGED if gradient <= tol else Status.MAX_ITER,
+        _fitted=fitted,
+    )
+    if strict and gradient > tol:
+        raise ConvergenceError(
+            f"tol={tol:g} was missed, the largest gradient per report is {gradient:.3g} after "
+            f"{found.n_iter} steps; take a larger max_iter or tol, another start, or strict=False",
+            regression,
+        )
+    return regression
+
+
+def _start(start: Any, shape: tuple[int, int], triangle: Floats) -> Floats:
+    """Return coefficients of the orthonormal design at which to begin, shape (k - 1, d + 1)."""
+    if start is None:
+        return np.zeros(shape[::-1])
+    found = arguments.numbers("start", arguments.whole_array("start", start))
+    if found.shape != shape:
+        raise ValueError(
+            f"start must have shape {shape}, a row for each variable and a column for each secret "
+            f"but the first, got {found.shape}"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        inner: Floats = (triangle @ found).T
+    if not (np.abs(inner) <= MAX_START).all():
+        raise ValueError(
+            f"start must be finite and give predictors of at most {MAX_START:g} or so, got "
+            f"{arguments.brief(found.tolist())}"
+        )
+    return inner
+
+
+def _refuse_one_unit(survey: Survey, by_clusters: bool) -> None:
+    if survey.degrees_of_freedom < 1:
+        name, what = ("clusters", "clusters") if by_clusters else ("weights", "reports of weight")
+        raise ValueError(
+            f"{name} must have at least two {what} in a stratum, or no error is known, got one in "
+            "each: leave it out"
+        )

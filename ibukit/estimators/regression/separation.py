@@ -1,0 +1,79 @@
+"""Whether a likelihood goes on rising as coefficients go to infinity: a separated design."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ibukit._ground.arguments import Floats
+from ibukit.errors import SeparatedDesign
+from ibukit.estimators.regression.likelihood import Derivatives, Likelihood
+
+# Eigenvalue per report below which a direction may lead to infinity. Where probabilities have come
+# within 1e-6 of 0 or 1 for all whom it separates, the information about it is smaller.
+NEARLY_FLAT = 1e-6
+# Lengths of the steps along a ray that is tested, in units of the largest linear predictor.
+STEPS = 2.0 ** np.arange(11)
+# Relative change of a log-likelihood that may be rounding.
+ROUNDING = 1e-12
+# Rise per unit of rounding that tells a likelihood that levels off from one that is flat.
+MIN_RISE = 1e3
+
+
+def refuse_if_separated(
+    likelihood: Likelihood,
+    coefficients: Floats,
+    now: Derivatives,
+    to_covariates: Floats,
+    names: tuple[str, ...],
+    secrets: list[object],
+) -> None:
+    """Raise SeparatedDesign if the likelihood never falls along a ray, and falls on its way back.
+
+    Such a ray is a proof that no higher point than those far out on it is near: the supremum is not
+    attained, or not here. A likelihood that is constant along the ray, because the mechanism hides
+    the difference, does not fall on the way back.
+    """
+    values, vectors = eigh(now.observed / likelihood.total)
+    if values[0] > NEARLY_FLAT:
+        return
+    for ray in _rays(coefficients, now, values, vectors):
+        largest = np.abs(likelihood.design @ ray.T).max()
+        if not largest > 0:
+            continue
+        ray = ray / largest
+        unit = ROUNDING * (1 + abs(now.value))
+        ahead = [now.value, *(likelihood.value(coefficients + t * ray) for t in STEPS)]
+        behind = min(likelihood.value(coefficients - t * ray) for t in STEPS)
+        if (np.diff(ahead) >= -unit).all() and behind < now.value - MIN_RISE * unit:
+            _refuse(ray @ to_covariates.T, names, secrets)
+
+
+def _rays(
+    coefficients: Floats, now: Derivatives, values: Floats, vectors: Floats
+) -> Iterator[Floats]:
+    """Yield directions that may lead to infinity: the last step, and nearly flat ones."""
+    curvature = np.maximum(np.abs(values), np.finfo(float).tiny)
+    step = vectors @ ((vectors.T @ now.gradient) / curvature)
+    nearly_flat = vectors[:, values <= NEARLY_FLAT]
+    for ray in (step, nearly_flat @ (nearly_flat.T @ coefficients.ravel()), *nearly_flat.T):
+        if np.isfinite(ray).all():
+            yield ray.reshape(coefficients.shape)
+            yield -ray.reshape(coefficients.shape)
+
+
+def _refuse(ray: Floats, names: tuple[str, ...], secrets: list[object]) -> None:
+    """Raise SeparatedDesign, which names the coefficients that go to infinity."""
+    # Relative to the largest: other coefficients move by rounding only.
+    moving = np.argwhere(np.abs(ray) > 1e-3 * np.abs(ray).max())[:3]
+    shown = ", ".join(
+        f"{names[j]!r} for {secrets[s]!r} to {'-' if ray[s, j] < 0 else ''}infinity"
+        for s, j in moving
+    )
+    raise SeparatedDesign(
+        f"X must not separate the secrets, the likelihood rises as coefficients go on: {shown}. "
+        "Some people then have a probability of 0 for a secret: leave the column out, or merge "
+        "categories or secrets until each occurs with each"
+    )
