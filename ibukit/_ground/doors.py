@@ -111,6 +111,13 @@ DOORS = {
         REFUSED,
         REFUSED,
     ),
+    "regress": Door(
+        "covariates, a row for each person, as numbers or by a formula; one report for each row, "
+        "in the forms of `Mechanism.tally`, with one mechanism for all or one for each; with "
+        "`data` also the names of its columns",
+        REFUSED,
+        REFUSED,
+    ),
     "ibukit estimate": Door(
         "CSV, also gzipped, Parquet, or standard input; mechanisms by name, from a matrix file "
         "that names its secrets and reports, or from a file of parameters",

@@ -1,8 +1,8 @@
 """The likelihood of the regression written out person by person, and maximised by scipy.
 
-It is the model of R's `rr::rrreg` and `RRreg::RRlog`, P(z = 1) = c F(x' b) + d with the constants of
-the design, and of `GLMMRR` without random effects; with more secrets that of a latent multinomial
-logit. Nothing here is shared with the package.
+It is the model of R's `rr::rrreg` and `RRreg::RRlog`, P(z = 1) = c F(x' b) + d with the constants
+of the design, and of `GLMMRR` without random effects; with more secrets that of a latent
+multinomial logit. Nothing here is shared with the package.
 """
 
 import numpy as np

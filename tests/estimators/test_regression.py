@@ -84,7 +84,7 @@ def test_secrets_that_a_mechanism_cannot_tell_apart_have_infinite_errors_alone()
 
 
 def test_missed_tolerances_raise_and_carry_the_best():
-    with pytest.raises(ik.ConvergenceError, match="tol=1e-09 was missed.*max_iter") as caught:
+    with pytest.raises(ik.ConvergenceError, match=r"tol=1e-09 was missed.*max_iter") as caught:
         fitted(max_iter=1)
     best = caught.value.estimate
     assert best.gradient > 1e-9

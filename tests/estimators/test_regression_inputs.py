@@ -63,7 +63,7 @@ def test_a_frame_of_numbers_is_aligned_by_its_names(frame):
     assert found.variables == ("intercept", "age", "woman")
     same(found, ik.regress(matrix_of(frame), frame["report"], RR))
     assert np.array_equal(found.predict(X[["woman", "age"]]), found.predict(X))
-    with pytest.raises(ValueError, match=r"X must have the columns .*without \['woman'\]"):
+    with pytest.raises(ValueError, match=r"X must have the columns .*none of \['woman'\]"):
         found.predict(X[["age"]])
     single = ik.regress(frame["age"], frame["report"], RR)
     assert single.variables == ("intercept", "age")
@@ -192,7 +192,7 @@ def test_bad_formulas_are_refused(frame, formula, message):
 
 def test_missing_values_and_levels_that_the_fit_did_not_see_are_refused(frame):
     pytest.importorskip("formulaic")
-    with pytest.raises(ValueError, match=r"reports must be a column of data, which has no 'answer'"):
+    with pytest.raises(ValueError, match=r"reports must be a column of data.*no 'answer'"):
         ik.regress("age", "answer", RR, data=frame)
     lost = frame.assign(age=frame["age"].where(frame.index != 3))
     with pytest.raises(ValueError, match="complete"):

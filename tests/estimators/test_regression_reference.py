@@ -37,7 +37,9 @@ def test_two_secrets_as_the_likelihood_of_rrreg_has_it(name):
     assert found.coefficients == pytest.approx(expected.T, abs=1e-6)
     errors = reference.standard_errors(expected, *data)
     assert found.standard_errors() == pytest.approx(errors.T, rel=1e-6)
-    assert found.log_likelihood == pytest.approx(reference.log_likelihood(expected, *data), abs=1e-8)
+    assert found.log_likelihood == pytest.approx(
+        reference.log_likelihood(expected, *data), abs=1e-8
+    )
     assert found.local_maximum
 
 
@@ -124,10 +126,9 @@ def test_the_truth_of_three_secrets_is_the_multinomial_logit_of_statsmodels():
     assert found.predict(X[:5]) == pytest.approx(theirs.predict(sm.add_constant(X)[:5]), abs=1e-7)
     effects = theirs.get_margeff()
     frame = found.marginal_effects()
-    shape = (3, 2)
-    assert frame["effect"].to_numpy().reshape(shape).T == pytest.approx(effects.margeff, abs=1e-6)
-    errors = frame["standard_error"].to_numpy().reshape(shape).T
-    assert errors == pytest.approx(effects.margeff_se, rel=1e-5)
+    ours = {name: frame[name].to_numpy().reshape(3, 2).T for name in frame}
+    assert ours["effect"] == pytest.approx(effects.margeff, abs=1e-6)
+    assert ours["standard_error"] == pytest.approx(effects.margeff_se, rel=1e-5)
 
 
 def test_the_truth_of_two_secrets_is_the_logit_of_statsmodels_with_its_sandwich():

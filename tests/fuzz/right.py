@@ -219,6 +219,17 @@ RIGHT = {
     },
     **{f"{name}.p": lambda w: w.pick((0.25, 0.75), [0.6, 0.1]) for name in TWO_SAMPLES},
     "ScrambledResponse.shares": lambda w: None,
+    # twelve people, of whom the world draws secrets and reports
+    "X": lambda w: w.pick(w.rng.normal(size=12), w.rng.normal(size=(12, 2))),
+    "data": lambda w: None,
+    "regress.start": lambda w: None,
+    "regress.weights": lambda w: w.pick(np.ones(12), w.rng.uniform(0.5, 2, 12)),
+    "regress.clusters": lambda w: np.arange(12) // 2,
+    "regress.strata": lambda w: np.arange(12) // 6,
+    "regress.by": lambda w: None,
+    "Regression.X": lambda w: w.rng.normal(size=3),
+    "Regression.groups": lambda w: ["a", "b"] * 200,
+    "Regression.method": lambda w: w.pick("wald", "profile"),
     # the same name means something else there
     "Change.of": lambda w: w.pick("log_likelihood", "mean_log_likelihood", "distribution"),
     "CountMeanSketch.width": lambda w: 4,

@@ -11,6 +11,7 @@ from scipy.linalg import qr, solve_triangular
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.array_arguments import first_index
 from ibukit.errors import CollinearDesign, MissingExtra
 
 INTERCEPT = "intercept"
@@ -23,7 +24,7 @@ MIN_COLUMN, MAX_COLUMN = 1e-100, 1e100
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
-    """How covariates are read: the names of the columns, and the formula if there is one."""
+    """The reader of covariates: the names of the columns, and the formula if there is one."""
 
     names: tuple[str, ...]
     spec: Any = field(default=None, repr=False)
@@ -34,16 +35,17 @@ class Covariates:
         if self.spec is not None:
             if isinstance(X, str) or not hasattr(X, "columns"):
                 raise TypeError(
-                    "X must be a frame with the columns of the formula, got "
-                    f"{arguments.brief(X)}"
+                    f"X must be a frame with the columns of the formula, got {arguments.brief(X)}"
                 )
             return _evaluated(self.spec, X)[0]
         if self.labelled and hasattr(X, "columns"):
-            missing = [name for name in self.names[1:] if name not in {*map(str, X.columns)}]
+            places = {str(name): name for name in X.columns}
+            missing = [name for name in self.names[1:] if name not in places]
             if missing:
-                raise ValueError(f"X must have the columns {list(self.names[1:])}, without {missing}")
-            order = {str(name): name for name in X.columns}
-            X = X[[order[name] for name in self.names[1:]]]
+                raise ValueError(
+                    f"X must have the columns {list(self.names[1:])}, got none of {missing}"
+                )
+            X = X[[places[name] for name in self.names[1:]]]
         return _with_intercept(_matrix(X, len(self.names) - 1))
 
 
@@ -96,7 +98,7 @@ def whitened(columns: Floats, weights: Floats, names: tuple[str, ...]) -> tuple[
     if dependent.size or len(depths) < len(names):
         place = int(dependent[0]) if dependent.size else len(depths)
         _refuse_dependent(scaled / norms, sorted(order[:place]), int(order[place]), names)
-    orthogonal, R = qr(scaled, mode="economic")
+    R = qr(scaled, mode="r")[0][: len(names)]
     return solve_triangular(R, (columns / largest).T, trans="T").T, R * largest
 
 
@@ -129,7 +131,7 @@ def _matrix(X: Any, d: int | None) -> Floats:
     bad = ~np.isfinite(found)
     if bad.any():
         raise ValueError(
-            f"X must be finite, got {found[bad][0]} at index {arguments.first_index(bad)}: leave "
+            f"X must be finite, got {found[bad][0]} at index {first_index(bad)}: leave "
             "people with missing values out yourself"
         )
     return found
@@ -176,4 +178,4 @@ def _evaluated(formula: Any, data: Any) -> Any:
         raise ValueError(f"X must be finite, it has NaN or infinite values: columns {names}")
     place = names.index("Intercept")
     order = [place, *(j for j in range(len(names)) if j != place)]
-    return columns[:, order], spec, tuple([INTERCEPT, *(names[j] for j in order[1:])])
+    return columns[:, order], spec, (INTERCEPT, *(names[j] for j in order[1:]))

@@ -18,7 +18,7 @@ from ibukit.tally.survey import Survey
 
 @dataclass(frozen=True, eq=False)
 class Fitted(ReadOnlyArrays):
-    """What `Regression` computes errors, intervals and predictions from.
+    """A maximum with its data, from which errors, intervals and predictions are computed.
 
     Parameters
     ----------
@@ -73,11 +73,11 @@ class Fitted(ReadOnlyArrays):
     @cached_property
     def every_coefficient(self) -> Floats:
         """Gradients of the coefficients of X by the inner ones, shape (p, p)."""
-        return np.kron(np.eye(len(self.inner)), self.to_covariates)
+        found: Floats = np.kron(np.eye(len(self.inner)), self.to_covariates).astype(np.float64)
+        return found
 
     def errors(self, gradients: Floats) -> Floats:
         """Return standard errors of functions by their gradients, (..., p), by those of X."""
         by_secret = gradients.reshape(*gradients.shape[:-1], *self.inner.shape)
-        return self.covariance.standard_errors(
-            (by_secret @ self.to_covariates).reshape(gradients.shape)
-        )
+        inner: Floats = (by_secret @ self.to_covariates).reshape(gradients.shape)
+        return self.covariance.standard_errors(inner)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.array_arguments import first_index
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import name_of_alphabet
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, TooLarge
@@ -60,8 +61,8 @@ def mechanisms_of(mechanism: Any, by: Any, n: int, name: str) -> list[tuple[Mech
         )
     else:
         # A text, which is iterable, is none of them.
-        each = None if isinstance(mechanism, str) else mechanism
-        each = arguments.items("mechanism", each, "a mechanism, or one for each report")
+        given = None if isinstance(mechanism, str) else mechanism
+        each = arguments.items("mechanism", given, "a mechanism, or one for each report")
     rows: dict[Any, list[int]] = {}
     count = -1
     for count, one in enumerate(each):
@@ -178,7 +179,7 @@ def weights_of(weights: Any, n: int) -> Floats:
     if bad.any():
         raise ValueError(
             f"weights must be finite and not negative, got {found[bad][0]} at index "
-            f"{arguments.first_index(bad)}"
+            f"{first_index(bad)}"
         )
     if not found.any():
         raise ValueError("weights must not all be 0: nobody is left")

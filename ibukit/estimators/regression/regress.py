@@ -63,8 +63,8 @@ def regress(
     ----------
     X : array_like or frame, shape (n, d), or str
         Covariates, a row for each respondent; an intercept is added. With `data` a formula, such as
-        ``"age + C(region)"``, as the package formulaic reads it. A formula is code that is run: take
-        none from strangers.
+        ``"age + C(region)"``, as the package formulaic reads it. A formula is code that is run:
+        take none from strangers.
     reports : sequence, n reports, or str
         One for each respondent, as `Mechanism.tally` takes them, or a column of `data`.
     mechanism : Mechanism, sequence of them, function or mapping
@@ -121,14 +121,15 @@ def regress(
     Notes
     -----
     The likelihood is not concave: its information is that of the secrets, which is positive, less
-    what the reports withhold [louis]_. Steps are Newton's where the information is positive definite
-    and those of the gradient form of EM [lange]_ elsewhere, all with a line search. The model is
-    that of [scheers]_ and, with a matrix for each respondent, of [blair]_.
+    what the reports withhold [louis]_. Steps are Newton's where the information is positive
+    definite and those of the gradient form of EM [lange]_ elsewhere, all with a line search. The
+    model of two secrets is that of [scheers]_, and of the R packages rr [blair]_, RRreg and GLMMRR
+    (without random effects).
 
     References
     ----------
-    .. [scheers] Scheers and Dayton, "Covariate randomized response models", J. Amer. Statist. Assoc.
-       83, 1988.
+    .. [scheers] Scheers and Dayton, "Covariate randomized response models", J. Amer. Statist.
+       Assoc. 83, 1988.
     .. [blair] Blair, Imai and Zhou, "Design and analysis of the randomized response technique",
        J. Amer. Statist. Assoc. 110, 2015.
     .. [lange] Lange, "A gradient algorithm locally equivalent to the EM algorithm", J. R. Statist.

@@ -1,4 +1,4 @@
-"""Whether a likelihood goes on rising as coefficients go to infinity: a separated design."""
+"""Tests for separated designs: the likelihood goes on rising as coefficients go to infinity."""
 
 from __future__ import annotations
 
