@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp
 
 from ibukit._ground.arguments import Floats, Ints
 
@@ -67,46 +67,49 @@ class Likelihood:
 
     def value(self, coefficients: Floats) -> float:
         """Return the log-likelihood; finite for finite coefficients."""
-        log_p = log_softmax(predictors(self.design, coefficients), axis=1)
-        return float(self.weights @ logsumexp(log_p + self.log_rows[self.at], axis=1))
+        return float(self.weights @ self._logs(coefficients)[2])
 
     def derivatives(self, coefficients: Floats) -> Derivatives:
         """Return the log-likelihood with its gradient and observed information."""
-        log_p, log_r, log_reports = self._logs(coefficients)
-        p, r = np.exp(log_p), np.exp(log_r)
-        score = (r - p)[:, 1:] * self.weights[:, None]
+        log_p, log_joint, log_reports = self._logs(coefficients)
+        p, r = np.exp(log_p), np.exp(log_joint - log_reports)
+        score = (r - p)[1:] * self.weights
 
         def withheld(s: int, t: int) -> Floats:
-            own = p[:, s] - r[:, s] if s == t else 0.0
-            return own - (p[:, s] * p[:, t] - r[:, s] * r[:, t])
+            own = p[s] - r[s] if s == t else 0.0
+            return own - (p[s] * p[t] - r[s] * r[t])
 
         return Derivatives(
             float(self.weights @ log_reports),
-            (score.T @ self.design).ravel(),
+            (score @ self.design).ravel(),
             self._information(withheld),
         )
 
     def complete_information(self, coefficients: Floats) -> Floats:
         """Return the information if the secrets were known, positive semidefinite, shape (p, p)."""
-        p = probabilities(self.design, coefficients)
+        p = np.exp(log_probabilities(self.design, coefficients))
 
         def known(s: int, t: int) -> Floats:
-            return (p[:, s] if s == t else 0.0) - p[:, s] * p[:, t]
+            return (p[s] if s == t else 0.0) - p[s] * p[t]
 
         return self._information(known)
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the gradient of each respondent's log-likelihood, without weights, (p, n)."""
-        log_p, log_r, _ = self._logs(coefficients)
-        score = (np.exp(log_r) - np.exp(log_p))[:, 1:]
-        return np.einsum("is,ij->sji", score, self.design).reshape(-1, len(self.at))
+        log_p, log_joint, log_reports = self._logs(coefficients)
+        score = (np.exp(log_joint - log_reports) - np.exp(log_p))[1:]
+        return (score[:, None, :] * self.design.T).reshape(-1, len(self.at))
+
+    @cached_property
+    def _log_rows_at(self) -> Floats:
+        """The row of each respondent, shape (k, n)."""
+        return self.log_rows.T[:, self.at]
 
     def _logs(self, coefficients: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return log p, log r, both (n, k), and the log-probabilities of the reports, (n,)."""
-        log_p = log_softmax(predictors(self.design, coefficients), axis=1)
-        joint = log_p + self.log_rows[self.at]
-        log_reports = logsumexp(joint, axis=1)
-        return log_p, joint - log_reports[:, None], log_reports
+        """Return log p and log p L, both (k, n), and the log-probabilities of the reports, (n,)."""
+        log_p = log_probabilities(self.design, coefficients)
+        log_joint = log_p + self._log_rows_at
+        return log_p, log_joint, _log_sum(log_joint)
 
     def _information(self, entry: Callable[[int, int], Floats]) -> Floats:
         """Return sum_i w_i h_i (x) x_i x_i' for entries h_i of two secrets other than the first."""
@@ -115,17 +118,26 @@ class Likelihood:
         for s in range(q):
             for t in range(s + 1):
                 weights = self.weights * entry(s + 1, t + 1)
-                block = self.design.T @ (self.design * weights[:, None])
+                block = (self.design.T * weights) @ self.design
                 blocks[s, :, t] = block
                 blocks[t, :, s] = block.T
         return blocks.reshape(q * d, q * d)
 
 
-def predictors(design: Floats, coefficients: Floats) -> Floats:
-    """Return the linear predictors, shape (n, k); those of the first secret are 0."""
-    return np.hstack([np.zeros((len(design), 1)), design @ coefficients.T])
+def log_probabilities(design: Floats, coefficients: Floats) -> Floats:
+    """Return the logarithm of the probability of each secret, shape (k, n)."""
+    predictors = np.vstack([np.zeros(len(design)), coefficients @ design.T])
+    return predictors - _log_sum(predictors)
 
 
 def probabilities(design: Floats, coefficients: Floats) -> Floats:
     """Return the probability of each secret, shape (n, k)."""
-    return np.exp(log_softmax(predictors(design, coefficients), axis=1))
+    return np.exp(log_probabilities(design, coefficients)).T
+
+
+def _log_sum(logs: Floats) -> Floats:
+    """Return log sum_s exp(logs_s), shape (n,); one of the terms is finite."""
+    # Along the first axis numpy adds whole rows, several times as fast as scipy's logsumexp.
+    top = logs.max(axis=0)
+    total: Floats = top + np.log(np.exp(logs - top).sum(axis=0))
+    return total

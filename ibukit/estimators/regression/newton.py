@@ -43,15 +43,22 @@ class Found(NamedTuple):
 
 
 def maximise(
-    likelihood: Likelihood, start: Floats, max_iter: int, basis: Floats | None = None
+    likelihood: Likelihood,
+    start: Floats,
+    max_iter: int,
+    basis: Floats | None = None,
+    target: float = GRADIENT_TARGET,
 ) -> Found:
-    """Climb from `start`, in the directions of the columns of `basis`, (p, m), if it is given."""
+    """Climb from `start`, in the directions of the columns of `basis`, (p, m), if it is given.
+
+    The end is where the largest component of the gradient per report is at most `target`.
+    """
     coefficients, now = start, likelihood.derivatives(start)
     for n_iter in range(max_iter):
         gradient, observed = _within(basis, now)
         if not gradient.size:
             return Found(coefficients, now, n_iter)
-        flat = np.abs(gradient).max() <= GRADIENT_TARGET * likelihood.total
+        flat = np.abs(gradient).max() <= target * likelihood.total
         moved = None if flat else _uphill(likelihood, coefficients, now, basis)
         if moved is None:
             moved = _away_from_saddle(likelihood, coefficients, now.value, observed, basis)

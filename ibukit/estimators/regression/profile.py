@@ -20,6 +20,10 @@ from ibukit.estimators.regression.newton import maximise
 # Doublings of the distance from the estimate, starting with Wald's, before an end is infinite.
 MAX_DOUBLINGS = 12
 MAX_STEPS = 200
+# Gradient per report at a value of the profile, whose error is of its square.
+GRADIENT_TARGET = 1e-9
+# Error of an end, relative to the half-width of Wald's interval.
+END_TOLERANCE = 1e-9
 # Relative rise above the maximum from which another maximum was found, and no rounding.
 ROUNDING = 1e-9
 
@@ -60,18 +64,19 @@ def profile_end(
     near = {0.0: coefficients}
 
     def fall(offset: float) -> float:
-        """Return twice the fall of the profile likelihood, minus z^2."""
+        """Return the root of twice the fall of the profile likelihood, minus z."""
         known = min(near, key=lambda other: abs(other - offset))
         start = near[known] + (offset - known) * tangent.reshape(coefficients.shape)
-        found = maximise(likelihood, start, MAX_STEPS, basis)
+        found = maximise(likelihood, start, MAX_STEPS, basis, GRADIENT_TARGET)
         near[offset] = found.coefficients
         if found.derivatives.value > top + ROUNDING * (1 + abs(top)):
             raise HigherPoint(found.coefficients)
-        return 2 * (top - found.derivatives.value) - z**2
+        # The root of the fall is nearly linear in the offset.
+        return math.sqrt(max(0.0, 2 * (top - found.derivatives.value))) - z
 
     inner, outer = 0.0, distance
     for _ in range(MAX_DOUBLINGS):
         if fall(outer) >= 0:
-            return float(brentq(fall, inner, outer, xtol=1e-12 * abs(distance), rtol=1e-12))
+            return float(brentq(fall, inner, outer, xtol=END_TOLERANCE * abs(distance)))
         inner, outer = outer, 2 * outer
     return math.copysign(np.inf, distance)
