@@ -137,6 +137,33 @@ def test_a_threshold_that_separates_truthful_reports_is_refused():
     assert ik.regress(X, reports, TRUTH).local_maximum
 
 
+@pytest.mark.parametrize("seed", [123, 178, 205, 373, 451, 497, 686, 1401])
+def test_noise_that_fits_a_threshold_between_two_people_is_refused(seed):
+    # Reports that say nothing of the covariates, drawn anew for each seed: with strong noise or few
+    # people a step of the odds between two neighbours explains them best.
+    rng = np.random.default_rng(seed)
+    k = int(rng.choice([2, 2, 3, 4]))
+    n, d = int(rng.choice([12, 40, 200])), int(rng.choice([1, 2]))
+    epsilon = float(rng.choice([0.1, 0.5, 1, 2, 5, 20]))
+    matrix = ik.MatrixMechanism(rng.dirichlet(np.ones(k + 1), k))
+    kinds = [ik.RandomizedResponse(k, epsilon), matrix, ik.Rappor(k, epsilon)]
+    mechanism = kinds[rng.integers(3)]
+    X, secrets = rng.normal(size=(n, d)), rng.integers(0, k, n)
+    reports = mechanism.randomize(secrets, rng, codes=True)
+    with pytest.raises(ik.errors.SeparatedDesign):
+        ik.regress(X, reports, mechanism, codes=True)
+
+
+def test_strong_noise_takes_no_more_steps_than_weak_noise():
+    X, reports, _ = fitted(n=2000)
+    for epsilon in (0.1, 0.3, 1.0, 3.0):
+        mechanism = ik.RandomizedResponse(["no", "yes"], epsilon)
+        drawn = mechanism.randomize(reports, np.random.default_rng(4), codes=True)
+        found = ik.regress(X, drawn, mechanism, codes=True)
+        assert found.local_maximum
+        assert found.n_iter <= 40
+
+
 def test_separated_secrets_among_several_are_refused():
     mechanism = ik.MatrixMechanism(np.eye(3), alphabet=["a", "b", "c"])
     X = np.repeat([0, 1], 30)

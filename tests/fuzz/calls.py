@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 import ibukit as ik
 from fuzz.right import RIGHT, key_of, parameters, promised
 from fuzz.world import MECHANISMS
@@ -58,11 +56,6 @@ MADE = {
     ik.plan.__globals__["Plan"]: lambda w: ik.plan(w.mechanism, width=0.1),
     ik.planning.PowerPlan: lambda w: ik.plan(w.mechanism, difference=0.05),
     ik.estimators.Comparison: lambda w: ik.compare(w.tally, w.pooled),
-    ik.estimators.Regression: lambda w: ik.regress(
-        np.tile(np.repeat([-1.0, 1.0], 100), 2),
-        np.repeat([0, 1, 0, 1, 0, 1], [60, 40, 45, 55, 110, 90]),
-        ik.RandomizedResponse(2, 2.0),
-    ),
     ik.estimators.Contrast: lambda w: ik.compare(w.tally, w.pooled).difference,
     ik.plan.__globals__["Plans"]: lambda w: ik.plan([w.mechanism, w.other], width=0.1),
 }

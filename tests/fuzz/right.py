@@ -227,9 +227,6 @@ RIGHT = {
     "regress.clusters": lambda w: np.arange(12) // 2,
     "regress.strata": lambda w: np.arange(12) // 6,
     "regress.by": lambda w: None,
-    "Regression.X": lambda w: w.rng.normal(size=3),
-    "Regression.groups": lambda w: ["a", "b"] * 200,
-    "Regression.method": lambda w: w.pick("wald", "profile"),
     # the same name means something else there
     "Change.of": lambda w: w.pick("log_likelihood", "mean_log_likelihood", "distribution"),
     "CountMeanSketch.width": lambda w: 4,

@@ -397,7 +397,6 @@ OF_THEORY = [
     "FixedPoint",
 ]
 OF_THEORY += ["Identifiability", "LdpBounds", "MleSet"]
-READ += ["ibukit.estimators.Regression"]
 READ += [f"ibukit.theory.{name}" for name in OF_THEORY]
 READ += ["ibukit.planning.Plan", "ibukit.planning.Plans", "ibukit.planning.PowerPlan"]
 READ += ["ibukit.privacy.Audit"]

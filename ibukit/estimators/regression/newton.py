@@ -1,10 +1,11 @@
 """Newton's method for the coefficients of a regression, with EM steps where it is not uphill.
 
-Where the observed information is positive definite a step is Newton's. Elsewhere it is that of the
-gradient form of EM, in which the information of the secrets takes its place: that is uphill
-everywhere, and equals EM to first order (Lange 1995). EM is slow at its end, where steps are
-Newton's by absolute eigenvalues instead. Steps are halved until the likelihood rises enough
-(Armijo). A stationary point with a direction upwards, a saddle, is left along it.
+Where the observed information is positive definite a step is Newton's. Elsewhere it is the better
+of two. One is that of the gradient form of EM, in which the information of the secrets takes its
+place: it is uphill everywhere, and equals EM to first order (Lange 1995), but it is slow where the
+noise is strong. The other is Newton's by absolute eigenvalues. Steps are halved until the
+likelihood rises enough (Armijo). A stationary point with a direction upwards, a saddle, is left
+along it.
 """
 
 from __future__ import annotations
@@ -19,17 +20,22 @@ from ibukit.estimators.regression.likelihood import Derivatives, Likelihood
 
 # Gradient per report, in units of the orthonormal design, at which iterations end.
 GRADIENT_TARGET = 1e-13
-# Largest change of a linear predictor in one step: odds change by a factor of at most e^10.
+# Largest change of a linear predictor in one step, if all are smaller: odds change by a factor of
+# at most e^10. Larger ones may double.
 MAX_CHANGE = 10.0
 # Share of the expected rise that a step must have (Armijo).
 MIN_RISE = 1e-4
 MAX_HALVINGS = 40
 # Relative change of a log-likelihood that may be rounding; such steps are judged by the gradient.
 ROUNDING = 1e-9
+MAX_HIDDEN_HALVINGS = 4
+# Ratio of gradients after and before such a step. On a ridge Newton's method halves them at best.
+MAX_GRADIENT_RATIO = 0.9
 # Eigenvalue per report of the observed information below which a stationary point is a saddle.
 SADDLE = -1e-8
-# Eigenvalue relative to the largest below which a direction counts as flat in such steps.
-FLAT_SHARE = 1e-10
+# Eigenvalue relative to the largest that counts for smaller ones in steps by absolute eigenvalues:
+# on a ridge, where Newton's step overshoots, these then lead back to its top.
+FLAT_SHARE = 1e-6
 # Ridge relative to the trace, which makes EM steps finite where a secret has no probability.
 RIDGE = 1e-12
 
@@ -81,27 +87,47 @@ def _uphill(
     """Return coefficients of higher likelihood, or None if rounding hides a rise."""
     gradient, observed = _within(basis, now)
     direction = _newton_direction(observed, gradient)
-    smallest = ROUNDING * (1 + abs(now.value))
-    if direction is None:
-        complete = likelihood.complete_information(coefficients)
-        complete = complete if basis is None else basis.T @ complete @ basis
-        complete = complete + RIDGE * np.trace(complete) * np.eye(len(complete))
-        direction = _newton_direction(complete, gradient)
-        if direction is None or gradient @ direction <= smallest:
-            direction = _absolute_direction(observed, gradient)
+    if direction is not None:
+        moved = _along(direction, likelihood, coefficients, now, basis)
+        if moved is not None:
+            return moved
+    complete = likelihood.complete_information(coefficients)
+    complete = complete if basis is None else basis.T @ complete @ basis
+    complete = complete + RIDGE * np.trace(complete) * np.eye(len(complete))
+    directions = [_absolute_direction(observed, gradient), _newton_direction(complete, gradient)]
+    ends = [
+        end
+        for each in directions
+        if each is not None
+        and (end := _along(each, likelihood, coefficients, now, basis)) is not None
+    ]
+    return max(ends, key=likelihood.value, default=None)
+
+
+def _along(
+    direction: Floats,
+    likelihood: Likelihood,
+    coefficients: Floats,
+    now: Derivatives,
+    basis: Floats | None,
+) -> Floats | None:
+    """Return the first point along a direction that is enough higher, or None."""
+    gradient, _ = _within(basis, now)
     slope = float(gradient @ direction)
     step = (direction if basis is None else basis @ direction).reshape(coefficients.shape)
     largest = float(np.abs(likelihood.design @ step.T).max())
-    length = min(1.0, MAX_CHANGE / largest) if largest > 0 else 1.0
-    hidden = slope <= smallest
+    limit = max(MAX_CHANGE, float(np.abs(likelihood.design @ coefficients.T).max()))
+    length = min(1.0, limit / largest) if largest > 0 else 1.0
+    hidden = slope <= ROUNDING * (1 + abs(now.value))
     before = float(np.abs(gradient).max())
-    for _ in range(MAX_HALVINGS):
+    for _ in range(MAX_HIDDEN_HALVINGS if hidden else MAX_HALVINGS):
         moved = coefficients + length * step
         if likelihood.value(moved) >= now.value + MIN_RISE * length * slope:
             return moved
         if hidden:
             after = float(np.abs(_within(basis, likelihood.derivatives(moved))[0]).max())
-            return moved if after < before / 2 else None
+            if after < MAX_GRADIENT_RATIO * before:
+                return moved
         length /= 2
     return None
 
