@@ -49,6 +49,20 @@ def test_a_formula_reads_categories(frame):
     assert three.variables[2:] == ("C(region)[T.south]", "C(region)[T.west]")
 
 
+def test_frames_of_polars_are_read_alike(frame):
+    pytest.importorskip("formulaic")
+    pl = pytest.importorskip("polars")
+    theirs = pl.from_pandas(frame)
+    found = ik.regress("age + sex", "report", RR, data=theirs, clusters="village")
+    same(found, ik.regress("age + sex", "report", RR, data=frame, clusters="village"))
+    assert np.array_equal(found.predict(theirs[:3]), found.predict(frame[:3]))
+    numbers = ik.regress(theirs.select("age"), theirs["report"], RR)
+    assert numbers.variables == ("intercept", "age")
+    assert numbers.predict(theirs.select("w", "age")) == pytest.approx(
+        numbers.predict(frame["age"]), abs=1e-12
+    )
+
+
 def test_means_of_a_formula_are_those_of_the_fit(frame):
     pytest.importorskip("formulaic")
     found = ik.regress("center(age)", "report", RR, data=frame)

@@ -171,6 +171,16 @@ CASES = {
             [50, 40, 30], np.eye(3) * 0.7 + 0.1, background=[5, 5, 5], strict=strict
         ),
     ),
+    "regress": (
+        lame_steps,
+        lambda strict, miss: ik.regress(
+            [0, 0, 0, 1, 1, 1],
+            [0, 1, 1, 0, 0, 1],
+            ik.RandomizedResponse(2, 2.0),
+            max_iter=1 if miss else 500,
+            strict=strict,
+        ),
+    ),
     "solvers.maximise": (
         lame_solvers,
         lambda strict, miss: maximise(TALLY.operator, TALLY.counts, strict=strict),

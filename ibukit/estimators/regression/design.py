@@ -56,7 +56,7 @@ def read_design(X: Any, data: Any) -> tuple[Covariates, Floats]:
             raise TypeError(f"data must be the frame of the formula X={X!r}, got None")
         columns, spec, names = _evaluated(_formula(X), data)
         return Covariates(names, spec), columns
-    labelled = getattr(X, "ndim", 0) == 2 and hasattr(X, "columns")
+    labelled = len(getattr(X, "shape", ())) == 2 and hasattr(X, "columns")
     columns = _with_intercept(_matrix(X, None))
     d = columns.shape[1] - 1
     name = getattr(X, "name", None)
@@ -163,8 +163,8 @@ def _evaluated(formula: Any, data: Any) -> Any:
         with warnings.catch_warnings():
             # A level that the fit did not see would become a missing value.
             warnings.simplefilter("error", DataMismatchWarning)
-            found = formula.get_model_matrix(data, na_action="raise")
-        columns, spec = found.to_numpy(dtype=np.float64), found.model_spec
+            found = formula.get_model_matrix(data, na_action="raise", output="numpy")
+        columns, spec = np.array(found, dtype=np.float64), found.model_spec
         names = [str(name) for name in spec.column_names]
     # Formulas are code of the reader's, which may raise anything.
     except Exception as error:

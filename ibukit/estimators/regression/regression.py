@@ -222,7 +222,9 @@ class Regression(ReadOnlyArrays):
         array([[0.5  , 0.5  ],
                [0.237, 0.763]])
         """
-        return probabilities(self._fitted.covariates.read(X), self._fitted.coefficients)
+        columns = self._fitted.covariates.read(X)
+        with one_thread():
+            return probabilities(columns, self._fitted.coefficients)
 
     def prediction_errors(self, X: Any) -> Floats:
         """Return standard errors of `predict`, by the delta method, shape (m, k).
@@ -241,8 +243,8 @@ class Regression(ReadOnlyArrays):
         array([[0.0294, 0.0294]])
         """
         columns = self._fitted.covariates.read(X)
-        _, gradients = probability_gradients(columns, self._fitted.coefficients)
         with one_thread():
+            _, gradients = probability_gradients(columns, self._fitted.coefficients)
             return self._fitted.errors(gradients)
 
     def predict_groups(self, groups: Any, level: float = 0.95) -> pd.DataFrame:
