@@ -226,6 +226,21 @@ def test_without_formulaic_the_error_says_what_to_install(monkeypatch, frame):
         ik.regress("age", "report", RR, data=frame)
 
 
+def test_what_takes_too_much_memory_is_refused(monkeypatch, frame):
+    from ibukit.estimators.regression import inputs
+
+    # Two secrets and two distinct reports of each of two mechanisms are eight probabilities.
+    other = ik.RandomizedResponse(["no", "yes"], epsilon=1.0)
+    given = frame["age"], frame["report"], [RR, other] * 120
+    monkeypatch.setattr(inputs, "MAX_PROBABILITIES", 8)
+    assert ik.regress(*given).local_maximum
+    monkeypatch.setattr(inputs, "MAX_PROBABILITIES", 7)
+    with pytest.raises(ik.errors.TooLarge, match="reports must have at most"):
+        ik.regress(*given)
+    with pytest.raises(ik.errors.TooLarge, match="at most 2000 coefficients"):
+        ik.regress(np.zeros((240, 2000)), frame["report"], RR)
+
+
 def test_methods_refuse_what_they_do_not_know(frame):
     found = ik.regress(frame["age"], frame["report"], RR)
     for call, message in [
