@@ -49,7 +49,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.bayes._count_recursion import posterior_of_totals
 from ibukit.bayes._marginals import Marginals, from_frequencies
 from ibukit.bayes._randomized_response_kernels import Complexes, report_moments
-from ibukit.bayes.sums.response import ResponseSums
+from ibukit.bayes.sums.response import MIN_OFF_DIAGONAL, ResponseSums
 from ibukit.channels import ResponseChannel, facts
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
@@ -60,8 +60,6 @@ TOLERANCE = 1e-9
 # Smaller means and deviations are compared as if they were this large: means then agree to 1e-15,
 # deviations to 1e-12.
 MIN_MEAN, MIN_DEVIATION = 1e-6, 1e-5
-# Least off-diagonal probability: its square must be a double. No k-RR has less.
-MIN_OFF_DIAGONAL = 1e-150
 # Relative step of a difference quotient.
 DIFFERENCE_STEP = 1e-3
 # The integrand beyond the last point is below e^-42 of the largest.

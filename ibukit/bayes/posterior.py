@@ -14,9 +14,14 @@ from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs import Draws
 from ibukit.bayes._marginals import Marginals
 from ibukit.bayes._randomized_response import RandomizedResponsePosterior
-from ibukit.bayes.sums import exact_ends, two_values
+from ibukit.bayes.sums import exact_ends
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
+from ibukit.domain.linear_functionals import (
+    LinearFunctionals,
+    OneFunctional,
+    has_two_values,
+    parse_functionals,
+)
 from ibukit.domain.status import Status
 from ibukit.errors import TooLarge
 
@@ -178,7 +183,7 @@ class Posterior(arguments.ReadOnlyArrays):
         # Frequencies are discrete, and have the recursion over the totals.
         if isinstance(law, RandomizedResponsePosterior) and self.of == "distribution":
             with suppress(TooLarge):
-                if all(map(two_values, functionals.each())):
+                if all(map(has_two_values, functionals.each())):
                     return exact_ends(law.sums, functionals, 1 - 2 * tail)
         return self._of_single_secrets(
             functionals, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)

@@ -132,6 +132,11 @@ def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
     return LinearFunctionals(len(alphabet), weights, single)
 
 
+def has_two_values(w: Floats) -> bool:
+    """Return whether w . theta is a number plus a multiple of a sum of some probabilities."""
+    return bool(((w == w.min()) | (w == w.max())).all())
+
+
 def normal_quantile(level: float) -> float:
     """Return z, the half-width in standard errors of a normal interval of this level."""
     return float(ndtri((1 + arguments.fraction("level", level, "()")) / 2))

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit.bayes import Posterior, posterior
-from ibukit.bayes.sums import exact_ends, exact_sums, two_values
+from ibukit.bayes.sums import exact_ends, exact_sums
+from ibukit.domain.linear_functionals import has_two_values
 from ibukit.domain.vectors import dirichlet_alpha_over
 from ibukit.errors import TooLarge
 from ibukit.intervals.request import Ends, IntervalRequest
@@ -84,7 +85,7 @@ def _of_posteriors(
     # The exact law of sums is of the distribution.
     if request.target == "distribution" and len(functionals) <= MAX_EXACT_QUESTIONS:
         sums = exact_sums(tally, dirichlet_alpha_over(alpha, tally.alphabet))
-        two = np.array([two_values(w) for w in functionals.each()])
+        two = np.array([has_two_values(w) for w in functionals.each()])
         if sums is not None and two.any():
             with suppress(TooLarge):
                 if not errors:

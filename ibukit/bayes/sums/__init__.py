@@ -2,4 +2,3 @@
 
 from ibukit.bayes.sums.exact_sums import exact_ends as exact_ends
 from ibukit.bayes.sums.exact_sums import exact_sums as exact_sums
-from ibukit.bayes.sums.exact_sums import two_values as two_values

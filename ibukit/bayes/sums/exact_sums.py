@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.bayes.sums.response import ResponseSums
+from ibukit.bayes.sums.response import MIN_OFF_DIAGONAL, ResponseSums
 from ibukit.bayes.sums.two_secrets import TwoSecrets
 from ibukit.channels import facts
 from ibukit.domain.linear_functionals import LinearFunctionals
 from ibukit.tally.tally import Tally
-
-# Least off-diagonal probability of k-RR, as `posterior` has it.
-MIN_OFF_DIAGONAL = 1e-150
-
-
-def two_values(w: Floats) -> bool:
-    """Return whether w . theta is a number plus a multiple of a sum of some probabilities."""
-    return bool(((w == w.min()) | (w == w.max())).all())
 
 
 def exact_ends(

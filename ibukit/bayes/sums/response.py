@@ -40,6 +40,8 @@ from ibukit.bayes.sums.unit_density import UnitDensity, check_rounding, rounding
 from ibukit.channels import ResponseChannel
 from ibukit.errors import TooLarge
 
+# Least off-diagonal probability: its square must be a double. No k-RR has less.
+MIN_OFF_DIAGONAL = 1e-150
 # Numbers t of reports that tell have log-weights this far below the largest, or are left out.
 LOG_NEGLIGIBLE = 45.0
 # Rounding errors of a law from its Fourier transform, relative to its Euclidean norm.

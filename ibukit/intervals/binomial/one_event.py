@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.domain.linear_functionals import parse_functionals
+from ibukit.domain.linear_functionals import has_two_values, parse_functionals
 from ibukit.intervals.clopper_pearson import clopper_pearson
 from ibukit.intervals.finite_reports import codes_of
 from ibukit.intervals.request import IntervalRequest
@@ -29,7 +29,7 @@ def tally_of_event(tally: Tally, w: Floats) -> Tally | None:
     None if w has not two values, or no event of the reports depends on w . theta alone.
     """
     inside = w == w.max()
-    if len(tally.parts) > 1 or inside.all() or np.ptp(w[~inside]) > 0:
+    if len(tally.parts) > 1 or inside.all() or not has_two_values(w):
         return None
     (part,) = tally.parts
     mechanism: Any = part.mechanism
