@@ -88,8 +88,10 @@ def _of_posteriors(
         two = np.array([has_two_values(w) for w in functionals.each()])
         if sums is not None and two.any():
             with suppress(TooLarge):
+                # Ends are exact only if they were found, which their errors ask, too.
+                ends = exact_ends(sums, functionals.part(two), request.level)
                 if not errors:
-                    found[:, two] = exact_ends(sums, functionals.part(two), request.level)
+                    found[:, two] = ends
                 rest &= ~two
     # Another exact posterior has quantiles of single probabilities alone. There is none where
     # reports get lost.

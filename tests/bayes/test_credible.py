@@ -7,6 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.bayes import _gibbs
+from ibukit.bayes.sums import response
 
 SMALL = ik.RandomizedResponse(3, 1.0).tally_counts([14, 9, 3])
 
@@ -208,6 +209,20 @@ def test_what_is_exact_has_no_error():
         ValueError, match="of must weigh all secrets but one alike where the posterior is exact"
     ):
         posterior.interval(0.9, of=[[1, 0, 0], [0, 1, 3]])
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_a_summary_says_so_where_an_exact_sum_had_to_be_drawn(monkeypatch):
+    estimate = ik.mle(ik.RandomizedResponse(5, 1.0).tally_counts([60, 30, 20, 10, 5]))
+
+    def drawn():
+        warnings = estimate.summary(0.9, of=[[1, 1, 0, 0, 0]], method="credible").warnings
+        return any("Gibbs" in warning for warning in warnings)
+
+    assert not drawn()
+    # As if the exact law of the sum took too much memory.
+    monkeypatch.setattr(response, "MAX_BYTES", 0)
+    assert drawn()
 
 
 @pytest.mark.usefixtures("short_chains")
