@@ -29,18 +29,50 @@ CENTRING_STEPS = 3
 
 
 @njit(cache=True, error_model="numpy")
+def add_squares(square: Floats, columns: Floats, curvatures: Floats) -> None:
+    """Add the sum of curvature times column times column to the upper triangle.
+
+    Four columns are added at a time, since each sum is read and written once for all of them.
+    """
+    k, m = len(square), len(columns)
+    for z in range(0, m - 3, 4):
+        c0, c1, c2, c3 = columns[z], columns[z + 1], columns[z + 2], columns[z + 3]
+        for i in range(k):
+            f0, f1 = curvatures[z] * c0[i], curvatures[z + 1] * c1[i]
+            f2, f3 = curvatures[z + 2] * c2[i], curvatures[z + 3] * c3[i]
+            row = square[i]
+            for x in range(i, k):
+                row[x] += f0 * c0[x] + f1 * c1[x] + f2 * c2[x] + f3 * c3[x]
+    for z in range(m - m % 4, m):
+        column = columns[z]
+        for i in range(k):
+            factor, row = curvatures[z] * column[i], square[i]
+            for x in range(i, k):
+                row[x] += factor * column[x]
+
+
+@njit(cache=True, error_model="numpy")
 def factorise(square: Floats) -> None:
-    """Overwrite the upper triangle of a positive definite matrix by Cholesky's factor."""
+    """Overwrite the upper triangle of a positive definite matrix by Cholesky's factor.
+
+    Row by row from the rows above it, four at a time as in `add_squares`.
+    """
     k = len(square)
     for j in range(k):
         row = square[j]
+        for p in range(0, j - 3, 4):
+            r0, r1, r2, r3 = square[p], square[p + 1], square[p + 2], square[p + 3]
+            f0, f1, f2, f3 = r0[j], r1[j], r2[j], r3[j]
+            for x in range(j, k):
+                row[x] -= f0 * r0[x] + f1 * r1[x] + f2 * r2[x] + f3 * r3[x]
+        for p in range(j - j % 4, j):
+            other = square[p]
+            factor = other[j]
+            for x in range(j, k):
+                row[x] -= factor * other[x]
         scale = 1 / np.sqrt(max(row[j], 1e-300))
-        for i in range(j, k):
-            row[i] *= scale
-        for i in range(j + 1, k):
-            factor, other = row[i], square[i]
-            for x in range(i, k):
-                other[x] -= factor * row[x]
+        for x in range(j, k):
+            row[x] *= scale
 
 
 @njit(cache=True, error_model="numpy")
@@ -155,14 +187,8 @@ def advance(
     """Take a step towards the maximum, or if `target` > 0 towards theta_x s_x = target."""
     k, r = theta.size, y.size
     fitted = times(columns, theta)
-    square = np.zeros((k, k))
-    for z in range(q.size):
-        curvature, column = weights[z] / fitted[z], columns[z]
-        for i in range(k):
-            factor, row = curvature * column[i], square[i]
-            for x in range(i, k):
-                row[x] += factor * column[x]
-    mean = 0.0
+    square, mean = np.zeros((k, k)), 0.0
+    add_squares(square, columns, weights / fitted)
     for x in range(k):
         square[x, x] += slack[x] / theta[x]
         mean += theta[x] * slack[x] / k
