@@ -36,6 +36,8 @@ from ibukit.tally.tally import Tally, make_tally_part
 
 # End of the error message for a label that is not in the alphabet.
 CODES_HINT = "; places in the alphabet are taken with codes=True"
+# Entries of rows that are made cumulative at a time, to draw from them: 8 MB.
+ENTRIES_AT_ONCE = 2**20
 
 
 class Mechanism(arguments.ReadOnlyArrays, ABC):
@@ -585,15 +587,25 @@ class FiniteMechanism(Mechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        reports = np.empty(len(secrets), dtype=np.int64)
-        if not len(secrets):
-            return reports
-        # Users of one secret are drawn together, the secrets in ascending order.
-        order = np.argsort(secrets, kind="stable")
-        present, starts = np.unique(secrets[order], return_index=True)
-        for secret, users in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
-            row = self._row(secret)
-            reports[users] = rng.choice(self.m, size=len(users), p=row / row.sum())
+        # Users of one secret are drawn together, the secrets in ascending order, by inversion of
+        # their cumulative probabilities. These are the draws of `rng.choice`, in less than half
+        # its time. Small integers are sorted by counting.
+        order = np.argsort(secrets.astype(np.min_scalar_type(self.k - 1)), kind="stable")
+        uniform = rng.random(len(secrets))
+        ends = np.cumsum(np.bincount(secrets, minlength=self.k))
+        present = np.flatnonzero(np.diff(ends, prepend=0))
+        drawn = np.empty(len(secrets), dtype=np.int64)
+        start, step = 0, max(1, ENTRIES_AT_ONCE // self.m)
+        for at in range(0, len(present), step):
+            block = present[at : at + step]
+            rows = np.stack([self._row(secret) for secret in block.tolist()])
+            cumulative = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
+            cumulative /= cumulative[:, -1:]
+            for row, end in zip(cumulative, ends[block].tolist(), strict=True):
+                drawn[start:end] = row.searchsorted(uniform[start:end], side="right")
+                start = end
+        reports = np.empty_like(drawn)
+        reports[order] = drawn
         return reports
 
     @override

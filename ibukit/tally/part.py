@@ -142,7 +142,7 @@ def make_tally_part(
         reports, counts = reports[seen], counts[seen]
     reports, counts = _distinct(reports, counts)
     part = TallyPart(mechanism, arguments.frozen(reports), arguments.frozen(counts))
-    if not has_likelihood(mechanism):
+    if not has_likelihood(mechanism) or all_possible(mechanism):
         return part
     # A report is possible if the uniform distribution gives it a probability above 0.
     k = len(mechanism.alphabet)
@@ -177,6 +177,15 @@ def merge_parts(parts: list[TallyPart]) -> TallyPart:
 def has_likelihood(mechanism: Any) -> bool:
     """Return False if only sums of the mechanism's reports are known."""
     return bool(getattr(mechanism, "has_likelihood", True))
+
+
+def all_possible(mechanism: Any) -> bool:
+    """Return True if any secret may have made every report that `check_reports` takes.
+
+    Such a mechanism sets `every_report_is_possible` in its own body: a class that inherits may have
+    another law. A tally of its reports is then made without its channel, which may be a matrix.
+    """
+    return bool(vars(type(mechanism)).get("every_report_is_possible", False))
 
 
 def on_alphabet(mechanism: Any, alphabet: Alphabet) -> Any:

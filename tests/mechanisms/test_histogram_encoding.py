@@ -174,6 +174,6 @@ def test_what_is_refused(monkeypatch):
     with pytest.raises(
         ik.errors.TooLarge, match="the densities of 3 reports for 3 secrets are too many"
     ):
-        ik.HistogramEncoding(3, 1.0).tally(np.eye(3))
+        ik.mle(ik.HistogramEncoding(3, 1.0).tally(np.eye(3)))
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
         ik.HistogramEncoding(3, 1.0).as_finite()

@@ -79,6 +79,7 @@ class HistogramEncoding(Mechanism):
     epsilon: float
 
     report_kind: ClassVar[ReportKind] = ReportKind.ROWS
+    every_report_is_possible: ClassVar[bool] = True
 
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:

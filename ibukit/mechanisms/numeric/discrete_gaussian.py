@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -91,6 +91,7 @@ class DiscreteGaussian(GaussianNoise):
 
     alphabet: Line
     sigma: float
+    every_report_is_possible: ClassVar[bool] = True
 
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:

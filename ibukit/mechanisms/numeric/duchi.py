@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -69,6 +69,8 @@ class Duchi(UnbiasedNumbers):
     2
     """
 
+    every_report_is_possible: ClassVar[bool] = True
+
     @property
     @override
     def m(self) -> int:
@@ -96,15 +98,17 @@ class Duchi(UnbiasedNumbers):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        return self.restore_reports(super().draw(secrets, rng))
+        upper = self.matrix()[:, 1]
+        return self.restore_reports((rng.random(len(secrets)) < upper[secrets]).astype(np.int64))
 
     @override
-    def make_matrix(self) -> Floats:
+    def _columns(self, codes: Ints) -> Floats:
         less = math.exp(-self.epsilon)
         up = np.arange(self.k) / (self.k - 1)
         # The probabilities of both points go from 1 / (e^eps + 1) to e^eps / (e^eps + 1), linearly
         # in t. They are written as sums, without differences that would cancel.
-        return np.stack([(1 - up + up * less), (up + (1 - up) * less)], axis=1) / (1 + less)
+        both = np.stack([(1 - up + up * less), (up + (1 - up) * less)], axis=1) / (1 + less)
+        return both[:, codes]
 
     @override
     def report_variance(self) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -70,6 +70,8 @@ class HybridMechanism(UnbiasedNumbers):
     array([1.0423, 1.0423, 1.0423, 1.0423, 1.0423])
     """
 
+    every_report_is_possible: ClassVar[bool] = True
+
     @property
     def piecewise_share(self) -> float:
         """Probability that a report is made by the piecewise mechanism."""
@@ -117,14 +119,17 @@ class HybridMechanism(UnbiasedNumbers):
         return reports
 
     @override
-    def make_matrix(self) -> Floats:
+    def _columns(self, codes: Ints) -> Floats:
         piecewise, duchi = self._arms
         if not self._intervals:
-            return duchi.make_matrix()
+            return duchi._columns(codes)
         # A report tells through which mechanism it was made, so the columns stand side by side.
-        share = self.piecewise_share
+        point = codes >= self._intervals
+        columns = np.empty((self.k, len(codes)))
+        columns[:, ~point] = self.piecewise_share * piecewise._columns(codes[~point])
         rest = math.exp(-self.epsilon / 2)
-        return np.hstack([share * piecewise.make_matrix(), rest * duchi.make_matrix()])
+        columns[:, point] = rest * duchi._columns(codes[point] - self._intervals)
+        return columns
 
     @override
     def report_variance(self) -> Floats:

@@ -69,6 +69,7 @@ class LinearGaussian(GaussianPoints):
 
     alphabet: Line
     sigma: float
+    every_report_is_possible: ClassVar[bool] = True
     dimension: ClassVar[int] = 1
     report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -76,6 +76,7 @@ class LinearGeometric(Mechanism):
     alphabet: Line
     epsilon: float
     metric = True
+    every_report_is_possible: ClassVar[bool] = True
 
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,6 +54,8 @@ class Piecewise(WindowReports, UnbiasedNumbers):
     >>> bool(abs(mechanism.estimate_mean(reports) - 5 / 3) < 0.3)
     True
     """
+
+    every_report_is_possible: ClassVar[bool] = True
 
     @staticmethod
     @override

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats
+from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY, check_epsilon
@@ -111,6 +111,7 @@ class SquareWave(WindowReports):
     epsilon: float
     secrets: Literal["centre", "uniform"] = "centre"
     report_bins: int | None = None
+    every_report_is_possible: ClassVar[bool] = True
 
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
@@ -165,16 +166,16 @@ class SquareWave(WindowReports):
         return np.linspace(-self.b, 1 + self.b, self.report_bins + 1)
 
     @override
-    def make_matrix(self) -> Floats:
+    def _columns(self, codes: Ints) -> Floats:
         if self.report_bins is None:
-            return super().make_matrix()
+            return super()._columns(codes)
         # Distances of the middles of report bins from those of secrets' bins, both shifted so that
         # they are symmetric around 0. The matrix is the low density on the whole report bin, and
         # the excess of the high one on the part of it that lies in the window.
         k, m, length = self.k, self.report_bins, 1 + 2 * self.b
-        apart = ((2 * np.arange(m) + 1 - m) / (2 * m) * length) - (
-            (2 * np.arange(k) + 1 - k) / (2 * k)
-        )[:, None]
+        apart = ((2 * codes + 1 - m) / (2 * m) * length) - ((2 * np.arange(k) + 1 - k) / (2 * k))[
+            :, None
+        ]
         report, secret = length / m, 1 / k if self.secrets == "uniform" else 0.0
         more = -math.expm1(-self.epsilon) * self.inside / (2 * self.b)
         return self.outside * report + more * _mean_overlap(apart, report, secret, self.b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -29,8 +29,6 @@ class _Classes(NamedTuple):
 
     breaks: Floats
     gaps: Floats
-    steps: Ints
-    """Number of steps down from each secret's own density, shape (k, intervals)."""
     repeated: NDArray[np.bool_]
     """True if an interval also stands for its copies farther out, each a step lower."""
     code: Ints
@@ -88,6 +86,7 @@ class Staircase(RealReports):
     alphabet: Line
     epsilon: float
     gamma: float = None  # type: ignore[assignment]  # until it is made
+    every_report_is_possible: ClassVar[bool] = True
 
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
@@ -172,9 +171,35 @@ class Staircase(RealReports):
         breaks, gaps = at[order], np.diff(whole[order]) + np.diff(sign[order]) * step
         low, high = width - end - step, end + step
         middles = (breaks[1:] + breaks[:-1]) / 2
-        steps = np.floor(np.abs(middles - x[:, None]) / width - self.gamma).astype(np.int64) + 1
-        _, code = np.unique(steps - steps.min(axis=0), axis=1, return_inverse=True)
-        return _Classes(breaks, gaps, steps, (middles > high) | (middles < low), code.ravel())
+        return _Classes(breaks, gaps, (middles > high) | (middles < low), self._codes(middles))
+
+    def _steps(self, points: Floats, secrets: Ints) -> Ints:
+        """Number of steps down from the density at each secret to that at each point."""
+        away = np.abs(points - secrets)
+        return np.floor(away / self.width - self.gamma).astype(np.int64) + 1
+
+    def _codes(self, points: Floats) -> Ints:
+        """Classes of points, numbered in the order of the steps of the secrets."""
+        # The number of steps grows with the distance from the point, and differs by at most 1: a
+        # class is the number of secrets to the left of the nearest one that are a step lower than
+        # it, and that to the right. Both are found by bisection.
+        nearest = np.clip(np.rint(points), 0, self.k - 1).astype(np.int64)
+        least = self._steps(points, nearest)
+        counts = []
+        for side in (-1, 1):
+            size = nearest if side == -1 else self.k - 1 - nearest
+            near, far = np.zeros_like(size), size + 1
+            while (open_ := far - near > 1).any():
+                middle = (near + far) // 2
+                lower = self._steps(points, nearest + side * middle) > least
+                far = np.where(open_ & lower, middle, far)
+                near = np.where(open_ & ~lower, middle, near)
+            counts.append(size + 1 - far)
+        left, right = counts
+        # As sequences of 0 and 1, longer runs of ones at the start come later, and so do longer
+        # ones at the end.
+        _, code = np.unique(left * (self.k + 1) + right, return_inverse=True)
+        return code
 
     @property
     @override
@@ -182,21 +207,27 @@ class Staircase(RealReports):
         return int(self._classes.code.max()) + 1
 
     @override
-    def make_matrix(self) -> Floats:
-        _, gaps, steps, repeated, code = self._classes
+    def _columns(self, codes: Ints) -> Floats:
+        breaks, gaps, repeated, code = self._classes
         height = -math.expm1(-self.epsilon) / (
             2 * self.width * (self.gamma + (1 - self.gamma) * self._less)
         )
+        # The intervals of the classes, and the columns to which they are added.
+        places = np.full(self.m, -1)
+        places[codes] = np.arange(len(codes))
+        seen = np.flatnonzero(places[code] >= 0)
+        middles = (breaks[seen] + breaks[seen + 1]) / 2
+        steps = self._steps(middles, np.arange(self.k)[:, None])
         # Copies of an interval farther out have e^-eps, e^-2eps, ... of its mass: a geometric sum.
-        copies = np.where(repeated, 1 / -math.expm1(-self.epsilon), 1.0)
-        masses = height * np.exp(-self.epsilon * steps) * (gaps * copies)
-        matrix = np.zeros((self.m, self.k))
-        np.add.at(matrix, code, masses.T)
-        return np.ascontiguousarray(matrix.T)
+        copies = np.where(repeated[seen], 1 / -math.expm1(-self.epsilon), 1.0)
+        masses = height * np.exp(-self.epsilon * steps) * (gaps[seen] * copies)
+        columns = np.zeros((len(codes), self.k))
+        np.add.at(columns, places[code[seen]], masses.T)
+        return np.ascontiguousarray(columns.T)
 
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        breaks, _, _, _, code = self._classes
+        breaks, _, _, code = self._classes
         # Reports beyond the repeated period are shifted back into it by whole widths.
         at = real_numbers("reports", reports) - self.alphabet.first
         low, high = breaks[0] + self.width, breaks[-1] - self.width
@@ -206,7 +237,7 @@ class Staircase(RealReports):
 
     @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        breaks, _, _, _, code = self._classes
+        breaks, _, _, code = self._classes
         _, one = np.unique(code, return_index=True)
         return self.alphabet.first + (breaks[1:] + breaks[:-1])[one[kept]] / 2
 

@@ -15,13 +15,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit._ground import limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
+from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.labels import aligned_counts
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.points.real_numbers import real_numbers
+from ibukit.tally.tally import Tally
 
 # Distance beyond an end of the support at which reports are accepted, relative to its length: other
 # programs round their own formulas.
@@ -72,11 +76,40 @@ class RealReports(FiniteMechanism):
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
         return reports
 
+    @abstractmethod
+    def _columns(self, codes: Ints) -> Floats:
+        """Columns of the matrix, shape (k, len(codes))."""
+
+    @override
+    def make_matrix(self) -> Floats:
+        return self._columns(np.arange(self.m))
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        # There are about twice as many classes as secrets: only the columns that were seen are
+        # made. A class that inherits and has a matrix of its own is asked for that.
+        if type(self).make_matrix is not RealReports.make_matrix:
+            return super().channel(reports)
+        limits.require_channel("the channel of these reports", self.k, len(reports))
+        return DenseChannel(np.ascontiguousarray(self._columns(reports)))
+
+    @override
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population.
+
+        Few users are drawn one by one. Many are drawn as one multinomial for each secret, which
+        takes as many steps as the matrix has entries.
+        """
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
+        if counts.sum() < self.k * self.m:
+            return Mechanism.simulate(self, counts, rng)
+        return super().simulate(counts, rng)
+
 
 class IntervalReports(RealReports):
     """A mechanism whose reports are real numbers, counted by the interval in which they lie.
 
-    A subclass has `breaks` and `make_matrix`.
+    A subclass has `breaks`, `_columns` and `draw`.
     """
 
     @property
@@ -108,16 +141,6 @@ class IntervalReports(RealReports):
     @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
         return (self.breaks[kept] + self.breaks[kept + 1]) / 2
-
-    @override
-    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        return self._within(super().draw(secrets, rng), rng)
-
-    def _within(self, intervals: Ints, rng: Generator) -> Floats:
-        """A uniform point of each interval, never its upper end."""
-        low, high = self.breaks[intervals], self.breaks[intervals + 1]
-        points = low + (high - low) * rng.random(len(intervals))
-        return np.minimum(points, np.nextafter(high, low))
 
 
 class WindowReports(IntervalReports):
@@ -173,9 +196,40 @@ class WindowReports(IntervalReports):
         """
         return self._ends[0]
 
+    @cached_property
+    def _bounds(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Start and end of each window, and the largest double below each, shapes (k,)."""
+        first, last = self._ends[2]
+        starts, ends = self._ends[0][first], self._ends[0][last]
+        return starts, ends, np.nextafter(starts, -np.inf), np.nextafter(ends, starts)
+
     @override
-    def make_matrix(self) -> Floats:
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        # A rounded point must not leave the intervals of its window, or enter them from outside:
+        # in the narrowest windows there are few doubles.
+        w, (starts, ends, below_starts, below_ends) = self.windows, self._bounds
+        places = w.places * w.step
+        reports = np.empty(len(secrets))
+        inside = rng.random(len(secrets)) < self.inside
+        x = secrets[inside]
+        points = w.start + places[x] + w.width * rng.random(len(x))
+        reports[inside] = np.clip(points, starts[x], below_ends[x])
+
+        # The support without the window has the same length for all secrets. A uniform number
+        # below the window's start is a report to the left of it, another one to the right.
+        x = secrets[~inside]
+        rest = w.last * w.step * rng.random(len(x))
+        left = rest < places[x]
+        top = np.nextafter(self._ends[0][-1], w.start)
+        reports[~inside] = np.where(
+            left,
+            np.minimum(w.start + rest, below_starts[x]),
+            np.clip(w.start + w.width + rest, ends[x], top),
+        )
+        return reports
+
+    @override
+    def _columns(self, codes: Ints) -> Floats:
         _, gaps, (first, last) = self._ends
-        codes = np.arange(len(gaps))
         within = (codes >= first[:, None]) & (codes < last[:, None])
-        return np.where(within, self.inside / self.windows.width, self.outside) * gaps
+        return np.where(within, self.inside / self.windows.width, self.outside) * gaps[codes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -75,6 +75,7 @@ class PlanarGaussian(GaussianPoints):
 
     alphabet: Grid
     sigma: float
+    every_report_is_possible: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
