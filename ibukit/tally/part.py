@@ -200,6 +200,14 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
         # Reports that are sorted and distinct already need no work.
         if (reports[1:] > reports[:-1]).all():
             return reports.copy(), counts.copy()
+        if reports.dtype.kind in "iu" and counts.dtype.kind in "iu":
+            low, high = int(reports.min()), int(reports.max())
+            if high - low < len(reports):
+                # Integers close together are counted in one pass, without sorting them.
+                totals = np.zeros(high - low + 1, dtype=counts.dtype)
+                np.add.at(totals, reports - low, counts)
+                seen = np.flatnonzero(totals)
+                return (seen + low).astype(reports.dtype), totals[seen]
         order = np.argsort(reports, kind="stable")
     else:
         order = order_of_rows(_words(reports))

@@ -116,3 +116,18 @@ def test_longitudinal_reports_are_simulated_as_those_of_one_response():
     assert tally.parts[0].mechanism is mechanism
     np.testing.assert_array_equal(tally.parts[0].reports, one.parts[0].reports)
     np.testing.assert_array_equal(tally.counts, one.counts)
+
+
+@pytest.mark.parametrize("low", [-(2**62), -3, 2**62])
+@pytest.mark.parametrize("spread", [5, 10**4])
+def test_integers_are_counted_as_sorting_them_does(low, spread, rng):
+    # Reports close together are counted in one pass, others are sorted.
+    reports = low + rng.integers(0, spread, 1000)
+    counts = rng.integers(0, 4, 1000)
+    (part,) = ik.LinearGeometric(5, 1.0).tally(reports, counts=counts).parts
+    expected = {}
+    for report, count in zip(reports.tolist(), counts.tolist(), strict=True):
+        expected[report] = expected.get(report, 0) + count
+    expected = {report: count for report, count in sorted(expected.items()) if count}
+    assert dict(zip(part.reports.tolist(), part.counts.tolist(), strict=True)) == expected
+    assert part.reports.tolist() == list(expected)
