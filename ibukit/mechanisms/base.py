@@ -29,15 +29,13 @@ from ibukit.domain.report_kind import ReportKind
 from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits, RationalMatrix
-from ibukit.mechanisms.draws import drawable, secrets_of_users
+from ibukit.mechanisms.draws import drawable, reports_by_rows, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
 from ibukit.tally.survey_rows import with_weights
 from ibukit.tally.tally import Tally, make_tally_part
 
 # End of the error message for a label that is not in the alphabet.
 CODES_HINT = "; places in the alphabet are taken with codes=True"
-# Entries of rows that are made cumulative at a time, to draw from them: 8 MB.
-ENTRIES_AT_ONCE = 2**20
 
 
 class Mechanism(arguments.ReadOnlyArrays, ABC):
@@ -587,26 +585,7 @@ class FiniteMechanism(Mechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        # Users of one secret are drawn together, the secrets in ascending order, by inversion of
-        # their cumulative probabilities. These are the draws of `rng.choice`, in less than half
-        # its time. Small integers are sorted by counting.
-        order = np.argsort(secrets.astype(np.min_scalar_type(self.k - 1)), kind="stable")
-        uniform = rng.random(len(secrets))
-        ends = np.cumsum(np.bincount(secrets, minlength=self.k))
-        present = np.flatnonzero(np.diff(ends, prepend=0))
-        drawn = np.empty(len(secrets), dtype=np.int64)
-        start, step = 0, max(1, ENTRIES_AT_ONCE // self.m)
-        for at in range(0, len(present), step):
-            block = present[at : at + step]
-            rows = np.stack([self._row(secret) for secret in block.tolist()])
-            cumulative = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
-            cumulative /= cumulative[:, -1:]
-            for row, end in zip(cumulative, ends[block].tolist(), strict=True):
-                drawn[start:end] = row.searchsorted(uniform[start:end], side="right")
-                start = end
-        reports = np.empty_like(drawn)
-        reports[order] = drawn
-        return reports
+        return reports_by_rows(secrets, self._row, (self.k, self.m), rng)
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:

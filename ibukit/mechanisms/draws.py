@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.random import Generator
 
@@ -17,6 +19,8 @@ HALF_UNIT = 1 << (DROPPED_BITS - 1)
 MIN_NORMAL = float(np.finfo(float).smallest_normal)
 # Number of users whose reports are drawn one by one: their secrets alone take two gigabytes.
 MAX_USERS = 2**28
+# Entries of rows that are made cumulative at a time, to draw from them: 8 MB.
+ENTRIES_AT_ONCE = 2**20
 
 
 def drawable(p: Floats) -> Floats:
@@ -54,6 +58,43 @@ def secrets_of_users(counts: Ints, mechanism: object) -> Ints:
             "tallies"
         )
     return np.repeat(np.arange(len(counts)), counts)
+
+
+def reports_by_rows(
+    secrets: Ints, row_of: Callable[[int], Floats], shape: tuple[int, int], rng: Generator
+) -> Ints:
+    """Code of one report for each user, from the probabilities of the reports given a secret.
+
+    Parameters
+    ----------
+    secrets : ndarray of int, shape (n,)
+    row_of : callable
+        From the code of a secret to the row of the matrix.
+    shape : (int, int)
+        The numbers k and m of secrets and of reports.
+    rng : numpy.random.Generator
+    """
+    # Users of one secret are drawn together, the secrets in ascending order, by inversion of their
+    # cumulative probabilities. These are the draws of `rng.choice`, in less than half its time.
+    # Small integers are sorted by counting.
+    k, m = shape
+    order = np.argsort(secrets.astype(np.min_scalar_type(k - 1)), kind="stable")
+    uniform = rng.random(len(secrets))
+    ends = np.cumsum(np.bincount(secrets, minlength=k))
+    present = np.flatnonzero(np.diff(ends, prepend=0))
+    drawn = np.empty(len(secrets), dtype=np.int64)
+    start, step = 0, max(1, ENTRIES_AT_ONCE // m)
+    for at in range(0, len(present), step):
+        block = present[at : at + step]
+        rows = np.stack([row_of(secret) for secret in block.tolist()])
+        cumulative = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
+        cumulative /= cumulative[:, -1:]
+        for row, end in zip(cumulative, ends[block].tolist(), strict=True):
+            drawn[start:end] = row.searchsorted(uniform[start:end], side="right")
+            start = end
+    reports = np.empty_like(drawn)
+    reports[order] = drawn
+    return reports
 
 
 def signed_offset_counts(users: Ints, shares: Floats, rng: Generator) -> Ints:

@@ -9,7 +9,7 @@ from ibukit.mechanisms.base import FiniteMechanism
 
 NUMBERS = (ik.SquareWave, ik.Piecewise, ik.HybridMechanism, ik.Duchi, ik.Staircase)
 # A right sampler falls below it in one of a million seeds; the seeds are fixed.
-LEAST_P = 1e-6
+MIN_P_VALUE = 1e-6
 
 
 def p_value(counts, probabilities):
@@ -32,7 +32,7 @@ def test_reports_follow_the_matrix(cls, k, epsilon, rng):
     for secret, row in enumerate(mechanism.matrix()):
         reports = mechanism.randomize(np.full(20_000, secret), rng, codes=True)
         counts = np.bincount(mechanism.check_reports(reports), minlength=mechanism.m)
-        assert p_value(counts, row) > LEAST_P
+        assert p_value(counts, row) > MIN_P_VALUE
 
 
 @pytest.mark.parametrize("cls", [ik.SquareWave, ik.Piecewise])
@@ -59,7 +59,7 @@ def test_simulated_tallies_have_the_law_of_their_users(cls, n, rng):
         counts[part.reports] += part.counts
     # The counts of fixed users vary a little less than a multinomial of their mixture does, so
     # that the test is on the safe side.
-    assert p_value(counts, users @ mechanism.matrix() / n) > LEAST_P
+    assert p_value(counts, users @ mechanism.matrix() / n) > MIN_P_VALUE
 
 
 @pytest.mark.parametrize("cls", NUMBERS)
