@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ibukit.mechanisms import FreeWill, MatrixMechanism
+from ibukit.mechanisms.surveys import TwoSampleDesign
 from ibukit.planning.dense import check_matrix_size
 from ibukit.planning.variance_models import as_listed
 
@@ -14,8 +15,9 @@ from ibukit.planning.variance_models import as_listed
 def with_choice(mechanism: Any) -> Any:
     """Return `FreeWill` as one mechanism, whose reports say what they came through.
 
-    Its matrix has the matrices of the mechanisms, times their shares, side by side. Anything else
-    is returned as it is.
+    Its matrix has the matrices of the mechanisms, times their shares, side by side. So has that of
+    a survey design with two samples, with half of the people in each. Anything else is returned as
+    it is.
 
     Examples
     --------
@@ -26,6 +28,8 @@ def with_choice(mechanism: Any) -> Any:
            [0.16, 0.43, 0.16, 0.01, 0.23, 0.01],
            [0.16, 0.16, 0.43, 0.01, 0.01, 0.23]])
     """
+    if isinstance(mechanism, TwoSampleDesign):
+        mechanism = FreeWill(mechanism.samples, [0.5, 0.5])
     if not isinstance(mechanism, FreeWill):
         return mechanism
     listed = [as_listed(each) for each in mechanism.mechanisms]

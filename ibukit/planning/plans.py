@@ -20,6 +20,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import FreeWill, Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
+from ibukit.mechanisms.surveys import TwoSampleDesign
 from ibukit.planning.choice import with_choice
 from ibukit.planning.power import PlannedTest, PowerPlan
 from ibukit.planning.result import Plan, Plans
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @overload
 def plan(
-    mechanism: Mechanism | FreeWill | Floats,
+    mechanism: Mechanism | FreeWill | TwoSampleDesign | Floats,
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
@@ -48,7 +49,7 @@ def plan(
 ) -> Plan: ...
 @overload
 def plan(
-    mechanism: Mechanism | FreeWill | Floats,
+    mechanism: Mechanism | FreeWill | TwoSampleDesign | Floats,
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
@@ -61,7 +62,7 @@ def plan(
 ) -> PowerPlan: ...
 @overload
 def plan(
-    mechanism: Sequence[Mechanism | FreeWill],
+    mechanism: Sequence[Mechanism | FreeWill | TwoSampleDesign],
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
@@ -75,7 +76,11 @@ def plan(
 
 
 def plan(
-    mechanism: Mechanism | FreeWill | Floats | Sequence[Mechanism | FreeWill],
+    mechanism: Mechanism
+    | FreeWill
+    | TwoSampleDesign
+    | Floats
+    | Sequence[Mechanism | FreeWill | TwoSampleDesign],
     width: float = 0.01,
     level: float = 0.95,
     of: Any = None,
@@ -110,10 +115,11 @@ def plan(
 
     Parameters
     ----------
-    mechanism : Mechanism or FreeWill, or sequence of them
+    mechanism : Mechanism, FreeWill or surveys.TwoSampleDesign, or sequence of them
         Several, over the same secrets, give the table to choose one from. A row-stochastic matrix
         is taken as a `MatrixMechanism`. With `FreeWill` each report comes through one of several
-        mechanisms, by its shares, and says through which.
+        mechanisms, by its shares, and says through which. With a design of two samples half of the
+        people are in each; ``FreeWill(design.samples, shares)`` divides them otherwise.
     width : float
         Upper end minus lower end, of every interval; less than twice the range of the answers. Not
         used with a difference.
@@ -122,7 +128,8 @@ def plan(
     of : array_like, shape (k,) or (questions, k), optional
         Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
         values for their mean. A mapping or Series is one question with weights by label, 0 for the
-        labels that it has not. By default each single probability.
+        labels that it has not. By default each single probability; the sensitive attribute, of
+        designs with two samples.
     near : array_like or labelled, shape (k,), optional
         The expected distribution. By default the worst case over all distributions.
     rng : numpy.random.Generator, optional
@@ -215,15 +222,23 @@ def plan(
     test = None if difference is None else PlannedTest.checked(difference, power, groups)
     given: Any = mechanism
     if isinstance(given, Sequence) and (
-        not given or any(isinstance(each, (Mechanism, FreeWill)) for each in given)
+        not given or any(isinstance(each, (Mechanism, FreeWill, TwoSampleDesign)) for each in given)
     ):
+        mechanisms = require_same_alphabet([*map(with_choice, given)])
         return Plans(
             tuple(
-                _plan(each, margin, level, half, of, near, rng, test)
-                for each in require_same_alphabet([*map(with_choice, given)])
+                _plan(each, margin, level, half, _question(of, design), near, rng, test)
+                for each, design in zip(mechanisms, given, strict=True)
             )
         )
+    of = _question(of, given)
     return _plan(as_mechanism(with_choice(given)), margin, level, half, of, near, rng, test)
+
+
+def _question(of: Any, design: Any) -> Any:
+    """Return `of`, or the sensitive attribute if nothing is asked of a design of two samples."""
+    # Its secrets are more than the attribute, and reports need not determine each of them.
+    return design.sensitive if of is None and isinstance(design, TwoSampleDesign) else of
 
 
 def _plan(
