@@ -121,7 +121,13 @@ def records():
             Fraction(3, 2),
             -third * quarter * Fraction(3, 2),
         ),
-        "Mangat": line(rrreg, ["Mangat", {"p": 0.7}], [500, 500], Fraction(10, 7), -Fraction(3, 7)),
+        "Mangat": line(
+            "Mangat 1994 (RRreg 0.7.4 has n - 1)",
+            ["Mangat", {"p": 0.7}],
+            [500, 500],
+            Fraction(10, 7),
+            -Fraction(3, 7),
+        ),
         "Kuk, one card": line(
             rrreg, ["Kuk", {"p_no": 0.2, "p_yes": 0.6}], [650, 350], Fraction(5, 2), -half
         ),
