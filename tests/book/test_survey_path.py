@@ -11,7 +11,7 @@ import ibukit as ik
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "which-estimator.md").read_text("utf8")
-MOST = 15  # lines
+MAX_LINES = 15  # lines
 
 
 def test_the_pages_lead_to_the_chapter():
@@ -24,7 +24,7 @@ def test_the_lines_of_the_page_make_a_weighted_estimate_with_an_interval(
 ):
     """By the closed form of the crosswise design, with the weights of two strata."""
     [code] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(code.splitlines()) <= MOST
+    assert len(code.splitlines()) <= MAX_LINES
     counts = {("a", 4.0): (300, 500), ("b", 1.0): (350, 400)}
     rows = [
         (stratum, weight, report)
