@@ -1,12 +1,15 @@
 """Measure how often intervals hold and how wide they are, on repeated draws from a known truth.
 
-    python scripts/interval_coverage.py [--methods wald profile ...] [--settings ages ...] [--draws
-    1000] [--to FILE]
+    python scripts/interval_coverage.py [--methods wald profile ...] [--mechanisms line ...]
+    [--draws 400] [--jobs 2] [--to FILE]
 
-Writes data/interval-coverage.csv, one row for each setting, number of people, cell, target and
-method. Rows that the file has are kept, and a row is written as soon as it is there: what was
+Writes data/interval-coverage.csv: every mechanism at two levels of noise, crossed with every truth
+and number of people; one row for each of these, question, target and method. Methods above a tenth
+of a second for a question take half as many draws, in all corners (a vertex, two values) and every
+third of the other settings; the slowest ones only for the smallest number of people. Rows that the
+file has are kept, and those of a setting are written as soon as they are there: what was
 interrupted goes on where it stopped. Draw i of a setting has the same reports for every method,
-from the seed (SEED, position of the setting, n, i).
+from the seed (SEED, mechanism, truth, n, i).
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,108 +28,135 @@ from tqdm import tqdm
 import ibukit as ik
 
 FILE = Path(__file__).resolve().parents[1] / "data" / "interval-coverage.csv"
-SEED, LEVEL, DRAWS = 2026, 0.95, 1000
-COLUMNS = (
-    "setting",
-    "noise",
-    "epsilon",
-    "k",
-    "n",
-    "cell",
-    "share",
-    "target",
-    "method",
-    "level",
-    "draws",
-    "covered",
-)
+SEED, LEVEL, DRAWS = 2026, 0.95, 400
+SIZES = (300, 3_000, 30_000)
+SETTING = ("mechanism", "noise", "truth", "n")
+COLUMNS = (*SETTING, "k", "question", "value", "target", "method", "level", "draws", "covered")
 COLUMNS += ("error", "width")
-KEY = ("setting", "noise", "n", "cell", "target", "method")
 METHODS: dict[str, dict[str, Any]] = {
-    "wald": {"method": "wald"},
+    "auto": {"method": "auto"},
     "profile": {"method": "profile"},
-    "boxes": {"method": "guaranteed", "by": "boxes"},
+    "wald": {"method": "wald"},
+    "guaranteed": {"method": "guaranteed"},
     "betting": {"method": "guaranteed", "by": "betting"},
-    "cross-fitted": {"method": "guaranteed", "by": "cross-fitted"},
-    "averaged": {"method": "guaranteed", "by": "averaged"},
     "bootstrap": {"method": "bootstrap", "draws": 199},
+    "credible": {"method": "credible"},
+    "calibrated": {"method": "calibrated"},
 }
-# of these, draw i has the seed i
-RANDOM = ("betting", "cross-fitted", "averaged", "bootstrap")
-# methods that take long are measured at some settings
-ONLY_AT: dict[str, set[str]] = {
-    "cross-fitted": {"vertex", "ages"},
-    "averaged": {"vertex", "ages"},
-    "bootstrap": {"vertex", "vertex20", "two_of_20", "ages"},
+# Methods that take draws of their own: draw i has the seed i.
+RANDOM = ("betting", "bootstrap", "credible", "calibrated", "auto")
+# Methods that are measured by half as many draws, in the corners and a third of the rest.
+SLOW = ("guaranteed", "betting", "bootstrap", "credible", "calibrated")
+CORNERS = ("vertex", "two values")
+# Betting needs reports that can be listed, which points of a plane cannot. Credible and calibrated
+# intervals take a third of a second to seven elsewhere.
+FAMILIES = ("k-RR", "line", "plane", "unary", "subset", "matrix")
+FAMILIES_OF = {
+    "betting": tuple(family for family in FAMILIES if family != "plane"),
+    "credible": ("k-RR",),
+    "calibrated": ("k-RR",),
 }
-# an end that touches the truth covers it, however the last digit falls
+SIZES_OF = dict.fromkeys(("bootstrap", "credible", "calibrated"), (300,))
+# Measured for both targets.
+OF_FREQUENCIES = ("wald",)
+# An end that touches the truth covers it, however the last digit falls.
 TOUCHES = 1e-9
-# measured for both targets; the boxes' interval is the same for both
-OF_FREQUENCIES = ("wald", "boxes")
 
 
 class Setting(NamedTuple):
-    """People whose distribution is known, and what makes their reports."""
+    """People whose distribution is known, and the mechanism of their reports."""
 
-    name: str
+    mechanism: str
     noise: str
-    mechanism: ik.FiniteMechanism
-    theta: np.ndarray
-    sizes: Sequence[int]
-    cells: dict[str, int]
-    """The largest share, and one at the boundary: of nobody, or of hardly anybody."""
+    truth: str
+    n: int
+    place: tuple[int, int]
+    """Numbers of the mechanism and of the truth, which the seeds are made of."""
+
+    def has(self, method: str) -> bool:
+        """Return whether the method is measured here."""
+        if self.mechanism not in FAMILIES_OF.get(method, FAMILIES):
+            return False
+        if self.n not in SIZES_OF.get(method, SIZES):
+            return False
+        in_third = (sum(self.place) + SIZES.index(self.n)) % 3 == 0
+        return method not in SLOW or self.truth in CORNERS or in_third
 
 
-def blocks(city: str, cells: int) -> tuple[ik.Grid, np.ndarray]:
-    """A city in squares of several cells each way, 0.5 km a cell, and the share of each."""
-    data = ik.datasets.load_gowalla(city)
-    rows, cols = data.alphabet.n_rows // cells, data.alphabet.n_cols // cells
-    counts = data.counts.reshape(rows, cells, cols, cells).sum(axis=(1, 3)).ravel()
-    return ik.Grid(rows, cols, cell_size=cells / 2), counts / counts.sum()
+@cache
+def mechanisms() -> dict[tuple[str, str], ik.FiniteMechanism]:
+    """Return the mechanisms by family and level of noise; a new one comes last."""
+    line, plane, rng = ik.Line(0, 19), ik.Grid(4, 5), np.random.default_rng(SEED)
+    return {
+        ("k-RR", "mild"): ik.RandomizedResponse(20, 2.0),
+        ("k-RR", "strong"): ik.RandomizedResponse(20, 1.0),
+        ("line", "mild"): ik.LinearGeometric(line, 1.0),
+        ("line", "strong"): ik.LinearGeometric(line, 0.3),
+        ("plane", "mild"): ik.PlanarGeometric(plane, 2.0),
+        ("plane", "strong"): ik.PlanarGeometric(plane, 1.0),
+        ("unary", "mild"): ik.Rappor(10, 2.0),
+        ("unary", "strong"): ik.OptimizedUnaryEncoding(10, 1.0),
+        ("subset", "mild"): ik.SubsetSelection(10, 2.0),
+        ("subset", "strong"): ik.SubsetSelection(10, 1.0),
+        ("matrix", "mild"): ik.MatrixMechanism(rng.dirichlet(np.full(12, 0.3), 9)),
+        ("matrix", "strong"): ik.MatrixMechanism(rng.dirichlet(np.full(12, 1.0), 9)),
+    }
+
+
+@cache
+def truths(k: int) -> dict[str, np.ndarray]:
+    """Return the distributions of the people, from a corner to all equal; a new one comes last."""
+    vertex, other = np.eye(k)[[k // 2, 1]]
+    few = np.zeros(k)
+    few[[1, k // 3, k // 2, k - 2]] = 0.4, 0.3, 0.2, 0.1
+    bell = np.exp(-(((np.arange(k) - k / 2) / (k / 6)) ** 2) / 2)
+    return {
+        "vertex": vertex,
+        "two values": 0.98 * vertex + 0.02 * other,
+        "few of many": few,
+        "broad": bell / bell.sum(),
+        "real": real(k),
+        "all equal": np.full(k, 1 / k),
+    }
+
+
+def real(k: int) -> np.ndarray:
+    """Return check-ins of San Francisco in 4 x 5 blocks for 20 secrets, else ages in k groups."""
+    if k == 20:
+        data = ik.datasets.load_gowalla("san_francisco")
+        counts = data.counts.reshape(data.alphabet.n_rows, data.alphabet.n_cols)
+        rows = [each.sum(axis=0) for each in np.array_split(counts, 4, axis=0)]
+        counts = np.array([each.sum(axis=1) for each in np.array_split(np.array(rows), 5, axis=1)])
+        counts = counts.T.ravel()
+    else:
+        ages = np.array_split(ik.datasets.load_adult_ages().counts, k)
+        counts = np.array([each.sum() for each in ages])
+    return counts / counts.sum()
 
 
 def settings() -> Iterator[Setting]:
-    """All settings, in an order that seeds depend on: a new one comes last."""
-    counts = ik.datasets.load_adult_ages().counts.reshape(20, 5).sum(axis=1)  # groups of five years
-    ages, sizes = counts / counts.sum(), (1_000, 30_000, 1_000_000)
-    cells = {"largest": int(ages.argmax()), "boundary": 2}  # nobody is younger than 17
-    for noise, epsilon in (("mild", 2.0), ("strong", 0.3)):
-        yield Setting(
-            "ages", noise, ik.TruncatedGeometric(ik.Line(0, 19), epsilon), ages, sizes, cells
-        )
-    for city, width, levels in (("san_francisco", 4, (1.0, 0.25)), ("manhattan", 2, (2.0, 0.5))):
-        grid, shares = blocks(city, width)
-        cells = {"largest": int(shares.argmax()), "boundary": int(shares.argmin())}
-        for noise, epsilon in zip(("mild", "strong"), levels, strict=True):
-            yield Setting(
-                city, noise, ik.TruncatedPlanarGeometric(grid, epsilon), shares, sizes, cells
-            )
-    cells = {"largest": int(ages.argmax()), "boundary": 17}  # 85 to 89: 3 in 10,000
-    # under strong noise nearly all of a million rows of bits differ, and a thousand draws of them
-    # take hours
-    for noise, epsilon, most in (("mild", 4.0, 1_000_000), ("strong", 1.0, 100_000)):
-        yield Setting("unary", noise, ik.Rappor(20, epsilon), ages, (1_000, 30_000, most), cells)
-    cells = {"largest": 0, "boundary": 1}  # everybody is alike
-    yield Setting(
-        "vertex", "strong", ik.RandomizedResponse(5, 1.0), np.eye(5)[0], (300, 3_000, 30_000), cells
-    )
-    twenty = ik.RandomizedResponse(20, 1.0)
-    yield Setting("vertex20", "strong", twenty, np.eye(20)[0], (1_000, 30_000), cells)
-    halves = np.repeat([0.5, 0.0], [2, 18])
-    yield Setting(
-        "two_of_20", "strong", twenty, halves, (1_000, 30_000), {"largest": 0, "boundary": 2}
-    )
-    shares = ik.datasets.load_gowalla("manhattan").distribution  # 280 cells, 40 of them empty
-    cells = {"largest": int(shares.argmax()), "boundary": int(shares.argmin())}
-    yield Setting(
-        "manhattan_krr", "strong", ik.RandomizedResponse(280, 2.0), shares, (10_000, 100_000), cells
-    )
+    """Yield all settings."""
+    for i, (family, noise) in enumerate(mechanisms()):
+        for j, truth in enumerate(truths(20)):
+            for n in SIZES:
+                yield Setting(family, noise, truth, n, (i, j))
+
+
+def questions(theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the weights of the largest share, the smallest, and the upper half of all secrets."""
+    k = len(theta)
+    half = (np.arange(k) >= k // 2).astype(float)
+    return {
+        "largest": np.eye(k)[theta.argmax()],
+        "smallest": np.eye(k)[theta.argmin()],
+        "half": half,
+    }
 
 
 def ends(
     estimate: ik.Estimate, of: np.ndarray, method: str, target: str, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The intervals; not a number where the method finds that no distribution fits the reports."""
+    """Return the intervals; not a number where no distribution fits the reports."""
     options = METHODS[method] | ({"seed": seed} if method in RANDOM else {})
     try:
         return estimate.interval(LEVEL, of=of, target=target, **options)
@@ -134,54 +166,46 @@ def ends(
         return np.full(len(of), np.nan), np.full(len(of), np.nan)
 
 
-def measure(
-    setting: Setting, n: int, methods: Sequence[str], draws: int, seed: Sequence[int]
-) -> Iterator[dict[str, Any]]:
-    """The rows of one setting and number of people."""
-    of = np.eye(len(setting.theta))[list(setting.cells.values())]
-    law = ik.quantize(setting.theta)
+def measure(setting: Setting, methods: Sequence[str], draws: int) -> list[dict[str, Any]]:
+    """Return the rows of one setting by methods that take equally many draws."""
+    mechanism = mechanisms()[setting.mechanism, setting.noise]
+    theta = truths(mechanism.k)[setting.truth]
+    asked = questions(theta)
+    of = np.array(list(asked.values()))
+    law = ik.quantize(theta)
     wanted = [
-        (m, t)
-        for m in methods
-        for t in ("distribution", "frequencies")[: 1 + (m in OF_FREQUENCIES)]
+        (method, target)
+        for method in methods
+        for target in ("distribution", "frequencies")[: 1 + (method in OF_FREQUENCIES)]
     ]
     held, widths = np.zeros((2, len(wanted), draws, len(of)))
-    for i in tqdm(
-        range(draws), desc=f"{setting.name}, {setting.noise}, {n:,}", disable=None, leave=False
-    ):
-        rng = np.random.default_rng([*seed, i])
-        people = rng.multinomial(n, law)
-        estimate = ik.mle(setting.mechanism.simulate(people, rng))
-        truths = {"distribution": of @ setting.theta, "frequencies": of @ people / n}
+    for i in range(draws):
+        rng = np.random.default_rng([SEED, *setting.place, setting.n, i])
+        people = rng.multinomial(setting.n, law)
+        estimate = ik.mle(mechanism.simulate(people, rng))
+        values = {"distribution": of @ theta, "frequencies": of @ people / setting.n}
         for j, (method, target) in enumerate(wanted):
-            if (method, target) != ("boxes", "frequencies"):
-                lower, upper = ends(estimate, of, method, target, i)
-            held[j, i] = (lower <= truths[target] + TOUCHES) & (truths[target] - TOUCHES <= upper)
+            lower, upper = ends(estimate, of, method, target, i)
+            held[j, i] = (lower <= values[target] + TOUCHES) & (values[target] - TOUCHES <= upper)
             widths[j, i] = upper - lower
+    rows = []
     for j, (method, target) in enumerate(wanted):
-        for c, (cell, at) in enumerate(setting.cells.items()):
-            covered = held[j, :, c].mean()
-            half = (held[j, :, c].sum() + 0.5) / (draws + 1)  # so that no error is 0
-            numbers = {"n": n, "share": f"{setting.theta[at]:.6f}", "level": LEVEL, "draws": draws}
-            numbers |= {
-                "epsilon": f"{setting.mechanism.epsilon:g}",
-                "k": len(setting.theta),
-                "covered": covered,
-            }
-            numbers |= {"error": f"{np.sqrt(half * (1 - half) / draws):.5f}"}
-            numbers |= {"width": f"{np.nanmedian(widths[j, :, c]):.6f}"}
-            names = {
-                "setting": setting.name,
-                "noise": setting.noise,
-                "cell": cell,
-                "target": target,
-                "method": method,
-            }
-            yield names | numbers
+        for c, question in enumerate(asked):
+            # Half a draw more of each kind, so that no error is 0.
+            share = (held[j, :, c].sum() + 0.5) / (draws + 1)
+            rows.append(
+                {name: getattr(setting, name) for name in SETTING}
+                | {"k": len(theta), "question": question, "value": f"{of[c] @ theta:.6f}"}
+                | {"target": target, "method": method, "level": LEVEL, "draws": draws}
+                | {"covered": held[j, :, c].mean()}
+                | {"error": f"{np.sqrt(share * (1 - share) / draws):.5f}"}
+                | {"width": f"{np.nanmean(widths[j, :, c]):.6f}"}
+            )
+    return rows
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The rows that a file has, none if it is not there."""
+    """Return the rows that a file has, none if it is not there."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -189,7 +213,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """All rows at once: a file that is interrupted is the one before."""
+    """Write all rows at once: a file that is interrupted is the one before."""
     new = path.with_suffix(".part")
     with new.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -198,54 +222,57 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     new.replace(path)
 
 
-def key(row: dict[str, Any]) -> tuple[str, ...]:
-    """The columns that identify a row."""
-    return tuple(str(row[name]) for name in KEY)
-
-
-def can(setting: Setting, n: int, method: str) -> bool:
-    """True if a method takes this channel, and takes it in seconds."""
-    name = setting.name
-    if method in (
-        "boxes",
-        "betting",
-    ):  # linear programmes with rows for each report; a unary encoding has 2^20
-        return name not in ("unary", "manhattan_krr") and (name != "manhattan" or n <= 30_000)
-    return method not in ONLY_AT or name in ONLY_AT[method]
+def missing(
+    setting: Setting, rows: Sequence[dict[str, Any]], methods: Sequence[str], draws: int
+) -> Iterator[tuple[list[str], int]]:
+    """Yield the methods without a row of a setting, with the number of draws of each group."""
+    own = tuple(str(getattr(setting, name)) for name in SETTING)
+    done = {row["method"] for row in rows if tuple(str(row[name]) for name in SETTING) == own}
+    left = [name for name in methods if name not in done and setting.has(name)]
+    yield [name for name in left if name not in SLOW], draws
+    for name in left:
+        if name in SLOW:
+            yield [name], draws // 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is missing."""
+    """Measure the rows that are missing."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--settings", nargs="+", help="names, as in the file (default: all)")
+    parser.add_argument("--mechanisms", nargs="+", help="families, as in the file (default: all)")
     parser.add_argument("--sizes", nargs="+", type=int, help="numbers of people (default: all)")
     parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--to", type=Path, default=FILE)
     chosen = parser.parse_args(arguments)
-    for place, setting in enumerate(settings()):
-        if chosen.settings and setting.name not in chosen.settings:
-            continue
-        for n in setting.sizes:
-            if chosen.sizes and n not in chosen.sizes:
-                continue
-            done = {
-                row["method"]
-                for row in read(chosen.to)
-                if key(row)[:3] == (setting.name, setting.noise, str(n))
-            }
-            methods = [
-                name for name in chosen.methods if name not in done and can(setting, n, name)
-            ]
-            if methods:
-                new = list(measure(setting, n, methods, chosen.draws, (SEED, place, n)))
-                write(chosen.to, sorted([*read(chosen.to), *new], key=_order))
+    rows = read(chosen.to)
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        running = [
+            pool.submit(measure, setting, methods, draws)
+            for setting in settings()
+            if not chosen.mechanisms or setting.mechanism in chosen.mechanisms
+            if not chosen.sizes or setting.n in chosen.sizes
+            for methods, draws in missing(setting, rows, chosen.methods, chosen.draws)
+            if methods
+        ]
+        for done in tqdm(as_completed(running), total=len(running), disable=None):
+            rows += done.result()
+            write(chosen.to, sorted(rows, key=_order))
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["setting"], row["noise"], int(row["n"]), row["cell"], row["target"], row["method"]
+    families = list(dict.fromkeys(family for family, _ in mechanisms()))
+    return (
+        families.index(row["mechanism"]),
+        row["noise"],
+        list(truths(20)).index(row["truth"]),
+        int(row["n"]),
+        list(questions(np.eye(2)[0])).index(row["question"]),
+        row["target"],
+        list(METHODS).index(row["method"]),
+    )
 
 
 if __name__ == "__main__":
