@@ -16,6 +16,9 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import ImpossibleReport
 from ibukit.tally.survey import Survey
 
+# Real numbers up to here have squares that are doubles.
+MAX_MODERATE = 1e150
+
 
 class ReportModel(Protocol):
     """The interface of a mechanism that a tally needs; it is hashable and comparable."""
@@ -142,11 +145,13 @@ def make_tally_part(
         reports, counts = reports[seen], counts[seen]
     reports, counts = _distinct(reports, counts)
     part = TallyPart(mechanism, arguments.frozen(reports), arguments.frozen(counts))
-    if not has_likelihood(mechanism) or all_possible(mechanism):
+    if not has_likelihood(mechanism) or (all_possible(mechanism) and _moderate(reports)):
         return part
     # A report is possible if the uniform distribution gives it a probability above 0.
     k = len(mechanism.alphabet)
-    likely = part.channel.forward(np.full(k, 1 / k)) > 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Where the density of a far report is no double, this is NaN, or 0.
+        likely = part.channel.forward(np.full(k, 1 / k)) > 0
     if not likely.all():
         raise ImpossibleReport(
             f"reports contains {part.reports[np.argmin(likely)]}, which no secret can produce "
@@ -186,6 +191,12 @@ def all_possible(mechanism: Any) -> bool:
     another law. A tally of its reports is then made without its channel, which may be a matrix.
     """
     return bool(vars(type(mechanism)).get("every_report_is_possible", False))
+
+
+def _moderate(reports: NDArray[Any]) -> bool:
+    """Return False if a real number is so large that its square is not a double."""
+    # The density of such a report has a logarithm that is not one either.
+    return reports.dtype.kind != "f" or max(reports.max(), -reports.min()) <= MAX_MODERATE
 
 
 def on_alphabet(mechanism: Any, alphabet: Alphabet) -> Any:

@@ -63,6 +63,25 @@ def test_simulated_tallies_have_the_law_of_their_users(cls, n, rng):
 
 
 @pytest.mark.parametrize("cls", NUMBERS)
+@pytest.mark.parametrize("n", [50, 5000])
+def test_a_class_with_a_matrix_of_its_own_is_drawn_from_it(cls, n, rng):
+    class Flat(cls):
+        def make_matrix(self):
+            # Half of the reports say nothing.
+            return super().make_matrix() / 2 + 0.5 / self.m
+
+    mechanism = Flat(ik.Line(0, 4), 3.0)
+    drawn, simulated = np.zeros((2, mechanism.m), dtype=np.int64)
+    for _ in range(5000 // n):
+        reports = mechanism.randomize(np.full(n, 1), rng, codes=True)
+        drawn += np.bincount(mechanism.check_reports(reports), minlength=mechanism.m)
+        (part,) = mechanism.simulate(n * np.eye(5, dtype=int)[1], rng).parts
+        simulated[part.reports] += part.counts
+    for counts in (drawn, simulated):
+        assert p_value(counts, mechanism.matrix()[1]) > MIN_P_VALUE
+
+
+@pytest.mark.parametrize("cls", NUMBERS)
 def test_no_matrix_is_made_to_draw_and_to_count(cls, rng):
     # The matrix of 200,000 secrets would have 4e10 entries or more, and the columns of these
     # reports 6e7: neither is made.

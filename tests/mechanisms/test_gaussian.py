@@ -205,3 +205,13 @@ def test_a_line_without_an_end_is_for_integers_only(rng):
         ik.LinearGaussian(ik.Line(0, None), sigma)
     with pytest.raises(ik.errors.TooLarge, match="has no end"):
         ik.PlanarGaussian(ik.Grid(None, None), sigma)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "reports"),
+    [(ik.LinearGaussian(LINE, 1.0), [0.0, 1e308]), (ik.PlanarGaussian(GRID, 1.0), [[0.0, -1e308]])],
+    ids=["line", "plane"],
+)
+def test_a_number_whose_density_no_double_holds_is_refused(mechanism, reports):
+    with pytest.raises(ik.errors.ImpossibleReport, match=r"1\.?e\+308"):
+        mechanism.tally(reports)

@@ -111,6 +111,8 @@ class HybridMechanism(UnbiasedNumbers):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        if self._has_own_matrix:
+            return super().draw(secrets, rng)
         piecewise, duchi = self._arms
         is_piecewise = rng.random(len(secrets)) < self.piecewise_share
         reports = np.empty(len(secrets))

@@ -243,6 +243,8 @@ class Staircase(RealReports):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        if self._has_own_matrix:
+            return super().draw(secrets, rng)
         n = len(secrets)
         # The composition of the paper: a geometric number of stretches, one of the two parts of the
         # stretch, a uniform place in the part, and a sign.

@@ -84,14 +84,24 @@ class RealReports(FiniteMechanism):
     def make_matrix(self) -> Floats:
         return self._columns(np.arange(self.m))
 
+    @property
+    def _has_own_matrix(self) -> bool:
+        """True for a class that inherits and has a matrix of its own, which then is its law."""
+        return type(self).make_matrix is not RealReports.make_matrix
+
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
         # There are about twice as many classes as secrets: only the columns that were seen are
-        # made. A class that inherits and has a matrix of its own is asked for that.
-        if type(self).make_matrix is not RealReports.make_matrix:
+        # made.
+        if self._has_own_matrix:
             return super().channel(reports)
         limits.require_channel("the channel of these reports", self.k, len(reports))
         return DenseChannel(np.ascontiguousarray(self._columns(reports)))
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        """Draw a number of a class that is drawn from the matrix, for each user."""
+        return self.restore_reports(super().draw(secrets, rng))
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -101,7 +111,7 @@ class RealReports(FiniteMechanism):
         takes as many steps as the matrix has entries.
         """
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
-        if counts.sum() < self.k * self.m:
+        if counts.sum() < self.k * self.m and not self._has_own_matrix:
             return Mechanism.simulate(self, counts, rng)
         return super().simulate(counts, rng)
 
@@ -109,7 +119,7 @@ class RealReports(FiniteMechanism):
 class IntervalReports(RealReports):
     """A mechanism whose reports are real numbers, counted by the interval in which they lie.
 
-    A subclass has `breaks`, `_columns` and `draw`.
+    A subclass has `breaks` and `_columns`.
     """
 
     @property
@@ -205,6 +215,8 @@ class WindowReports(IntervalReports):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        if self._has_own_matrix:
+            return super().draw(secrets, rng)
         # A rounded point must not leave the intervals of its window, or enter them from outside:
         # in the narrowest windows there are few doubles.
         w, (starts, ends, below_starts, below_ends) = self.windows, self._bounds
