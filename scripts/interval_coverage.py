@@ -263,9 +263,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
-    families = list(dict.fromkeys(family for family, _ in mechanisms()))
     return (
-        families.index(row["mechanism"]),
+        FAMILIES.index(row["mechanism"]),
         row["noise"],
         list(truths(20)).index(row["truth"]),
         int(row["n"]),
