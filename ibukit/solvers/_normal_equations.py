@@ -31,6 +31,16 @@ MAX_SUPPORT_ENTRIES = 2**24
 MIN_FITTED = 1e-150
 # Smallest weight that is inverted; its reciprocal is a double.
 MIN_WEIGHT = 1e-300
+# Secrets up to which any system may be solved in the secrets: it takes less than a millisecond.
+MIN_K_WITHOUT_REPORTS = 200
+# Secrets for each report up to which a system may be solved in the secrets, where that in the
+# reports has no factor. It takes about the square of this number as long.
+MAX_SECRETS_PER_REPORT = 4
+
+
+def can_solve_in_secrets(k: int, s: int) -> bool:
+    """True if a system of order k fits in memory, and s is not much smaller."""
+    return k <= min(max_factorised_order(), max(MAX_SECRETS_PER_REPORT * s, MIN_K_WITHOUT_REPORTS))
 
 
 class NormalEquations(Model):
@@ -131,7 +141,7 @@ class DenseModel(NormalEquations):
 
     @override
     def accurate(self) -> DenseModel:
-        return DenseModel(self.matrix, by_reports=self.k > max_factorised_order())
+        return DenseModel(self.matrix, by_reports=not can_solve_in_secrets(*self.matrix.shape))
 
     @override
     def factor(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from ibukit.solvers import interior_point
+from ibukit.solvers import interior_point, limits
 from ibukit.solvers._normal_equations import DenseModel, cholesky, cross_over
 from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.interior_point import (
@@ -117,9 +117,11 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
     # without its refinement it would cancel much earlier
     d, r = np.ones(60), model.adjoint(w * model.forward(x)) + x
     assert error(model.factor(w, d, QuadraticTerm.none(), False)(r)) <= 1e-14
-    # beyond some thousands of secrets their system is too large, and the quick one has to do
-    assert DenseModel(np.ones((5001, 1))).accurate().by_reports
-    assert not DenseModel(np.ones((5000, 1))).accurate().by_reports
+    # of many more secrets than reports their system is too large, and the quick one has to do
+    for k, s, quick in ((200, 1, False), (201, 1, True), (400, 100, False), (401, 100, True)):
+        assert DenseModel(np.ones((k, s))).accurate().by_reports is quick
+    with limits(factorised_order=399):
+        assert DenseModel(np.ones((400, 100))).accurate().by_reports
 
 
 def test_a_distribution_without_a_report_proves_nothing():

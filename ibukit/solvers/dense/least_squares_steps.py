@@ -1,17 +1,18 @@
-"""A maximiser with mass on few secrets, by Newton's method with non-negative least squares.
+"""A maximiser with mass on few secrets, by constrained Newton steps.
 
-With S_xz = M_xz / nu_z the log-likelihood around theta is, to second order and up to a constant,
-1 - 1/2 sum_z q_z (sum_x y_x (S_xz - 2))^2 for y on the simplex. Its maximiser has the direction of
-the non-negative least squares solution with one more equation, sum y = 1 (Wang, 2007). That
+With S_xz = M_xz / nu_z the log-likelihood around theta is, to second order, a parabola, whose
+maximiser over non-negative masses solves a problem of non-negative least squares (Wang, 2007). That
 algorithm takes in one secret after the other, so few should have mass. Once they are known, a step
 is one system of equations for them alone, in less than half of the time. Zeros are exact.
 
-Of many secrets only some are candidates: at first a few at equal steps, then those with mass, their
-neighbours and the peaks of g. So the rows must change little from one secret to the next, as those
-of noise on a scale do.
+Of many secrets only some are candidates: those with mass, their neighbours, which are alike on a
+scale, and the highest peaks of g. Whether few have mass is seen on the way: work is counted, and
+once more is spent than the certificate has earned, the path is left to go on.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +20,29 @@ from scipy.linalg.lapack import dposv
 from scipy.optimize import nnls
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit.solvers.dense.non_negative import maximise_parabola
 
-# Secrets up to which all are candidates.
+# Secrets up to which all are candidates, and a step starts at no mass: scipy's routine is faster.
 MAX_K_ALL_CANDIDATES = 32
-# With more secrets, or more than reports, the interior point is faster beyond these numbers of
-# reports, of reports for each secret, and of local maxima of g.
-MAX_REPORTS = 256
-MAX_REPORTS_PER_SECRET = 3
-MAX_PEAKS = 12
+# The path is taken instead once more than a share of its work is spent, which grows with the
+# certificate: from the first share at the start to both at the goal.
+FIRST_WORK_SHARE = 0.04
+LATER_WORK_SHARE = 0.4
+# Work is counted in multiplications of a large matrix product. The path takes about ten steps. Each
+# has one product and one factor, passes over the matrix that take as long as so many columns of the
+# product, and calls that take as long as so many multiplications.
+PATH_STEPS = 10
+PATH_PASSES = 160
+PATH_CALLS = 1e7
+# A multiplication of a small system takes as long as so many of a large product.
+COST_OF_SMALL_SYSTEM = 10
 # Candidates at equal steps for the first step.
 FIRST_CANDIDATES = 20
-MAX_STEPS = 12
-# EM updates before the first step.
+MAX_STEPS = 30
+# EM updates before the first step, of few secrets and of many. Two updates with one g take half of
+# the time and get nearly as far.
 FIRST_UPDATES = 6
+FIRST_UPDATES_OF_MANY = 2
 MAX_HALVINGS = 10
 # Rounding of a mean log-likelihood.
 MEAN_ROUNDING = 1e-13
@@ -58,15 +69,19 @@ MAX_MASS_ELSEWHERE = 1e-4
 def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None:
     """The distribution and the steps taken; None if it is not certified to `tol`, or not unique."""
     k, s = matrix.shape
-    start = _start(matrix, q, tol)
-    if start is None:
+    few = k <= MAX_K_ALL_CANDIDATES and k <= s
+    # At a rough tolerance the path takes few steps as well.
+    if not few and tol > EXACT_BELOW:
         return None
-    theta, candidates = start
+    theta = _start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
+    candidates = _first_candidates(theta, s)
+    work, work_of_path = 0.0, _work_of_path(k, s)
     nu = np.dot(theta, matrix)
     g = np.dot(matrix, q / nu)
     excess, worst = _max(g) - 1, np.inf
+    highest_excess = excess
     # With few candidates the first step may well lower the likelihood.
-    likelihood = float(np.dot(q, np.log(nu))) if candidates is None else -np.inf
+    likelihood = float(np.dot(q, np.log(nu))) if few else -np.inf
     roots = np.sqrt(q)
     goal = min(tol, EXACT) if tol <= EXACT_BELOW else tol
     for step in range(MAX_STEPS):
@@ -86,10 +101,21 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
             if step > 0 and theta[g.argmax()] > 0
             else None
         )
-        if aim is None:
-            aim = _least_squares_aim(
-                matrix, candidates if step == 0 else _candidates(theta, g), nu, roots
-            )
+        if aim is None and few:
+            aim = _least_squares_aim(matrix, roots / nu, roots)
+        elif aim is None:
+            if step > 0:
+                candidates = _candidates(theta, g, s)
+            work += len(candidates) ** 2 * s
+            # The first step goes to few candidates, which may be worse than the start.
+            highest_excess = max(highest_excess, excess)
+            share = FIRST_WORK_SHARE + LATER_WORK_SHARE * _progress(highest_excess, excess, goal)
+            budget = share * work_of_path - work
+            if budget < 0:
+                return None
+            known = theta[candidates] if step > 0 else np.zeros(len(candidates))
+            aim, spent = _parabola_aim(matrix, candidates, known, g, roots / nu, budget)
+            work += spent
         # As many secrets as reports fit all of them exactly, and so do others: not unique.
         if aim is None or (k > s and np.count_nonzero(aim) >= s):
             return None
@@ -110,35 +136,44 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
     return None
 
 
-def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] | None:
-    """A start by EM and the first candidates (None for all); None if the path is faster."""
-    k, s = matrix.shape
-    few = k <= MAX_K_ALL_CANDIDATES and k <= s
-    # At a rough tolerance the path takes few steps as well.
-    if not few and (tol > EXACT_BELOW or s > min(MAX_REPORTS, MAX_REPORTS_PER_SECRET * k)):
-        return None
-    theta = np.full(k, 1 / k)
+def _work_of_path(k: int, s: int) -> float:
+    """Work of the path, in multiplications of a large matrix product."""
+    order = min(k, s)
+    return PATH_STEPS * (k * s * (order + PATH_PASSES) + order**3 / 3 + PATH_CALLS)
+
+
+def _progress(highest: float, excess: float, goal: float) -> float:
+    """Share of the way from the highest excess to the goal, in orders of magnitude; 0 to 1."""
+    if not goal < excess < highest:
+        return float(excess <= goal)
+    return math.log(highest / excess) / math.log(highest / goal)
+
+
+def _start(matrix: Floats, q: Floats, updates: int) -> Floats:
+    """A distribution by EM updates from uniform."""
+    theta = np.full(len(matrix), 1 / len(matrix))
     g = np.dot(matrix, q / np.dot(theta, matrix))
-    if not few and _has_many_peaks(g):
-        return None
-    for _ in range(FIRST_UPDATES):
-        # Two updates with one g take half of the time and get nearly as far.
+    for _ in range(updates):
         theta *= g * g
         g = np.dot(matrix, q / np.dot(theta, matrix))
-    if not few and _has_many_peaks(g):
-        return None
     theta *= g
     theta /= np.add.reduce(theta)
-    if k <= MAX_K_ALL_CANDIDATES:
-        return theta, None
-    candidates = local_maxima(theta)
-    candidates[:: k // FIRST_CANDIDATES] = True
-    return theta, candidates.nonzero()[0]
+    return theta
 
 
-def _has_many_peaks(g: Floats) -> bool:
-    """True if g has so many local maxima that many secrets would gain mass."""
-    return bool(np.count_nonzero(local_maxima(g)) > MAX_PEAKS)
+def _first_candidates(theta: Floats, s: int) -> Ints:
+    """The highest local maxima of a distribution, and secrets at equal steps."""
+    k = len(theta)
+    is_candidate = np.zeros(k, dtype=bool)
+    is_candidate[_highest(local_maxima(theta), theta, s)] = True
+    is_candidate[:: max(k // FIRST_CANDIDATES, 1)] = True
+    return is_candidate.nonzero()[0]
+
+
+def _highest(among: NDArray[np.bool_], values: Floats, number: int) -> Ints:
+    """At most so many of the secrets, those with the highest values."""
+    at = among.nonzero()[0]
+    return at if len(at) <= number else at[np.argsort(-values[at], kind="stable")[:number]]
 
 
 def local_maxima(values: Floats) -> NDArray[np.bool_]:
@@ -153,31 +188,52 @@ def _max(values: Floats) -> float:
     return float(values[values.argmax()])
 
 
-def _candidates(theta: Floats, g: Floats) -> Ints:
-    """Secrets with mass, their neighbours, and the local maxima of g."""
-    is_candidate, has_mass = local_maxima(g), theta > 0
-    is_candidate |= has_mass
+def _candidates(theta: Floats, g: Floats, s: int) -> Ints:
+    """Secrets with mass, their neighbours, and the highest local maxima of g, at most s.
+
+    A maximiser needs mass on s secrets at most.
+    """
+    has_mass = theta > 0
+    is_candidate = has_mass.copy()
     is_candidate[1:] |= has_mass[:-1]
     is_candidate[:-1] |= has_mass[1:]
+    is_candidate[_highest(local_maxima(g) & (g > 1), g, s)] = True
+    is_candidate[g.argmax()] = True
     return is_candidate.nonzero()[0]
 
 
-def _least_squares_aim(
-    matrix: Floats, candidates: Ints | None, nu: Floats, roots: Floats
-) -> Floats | None:
-    """A multiple of the parabola's maximiser over the candidates; None if the algorithm fails."""
-    rows = matrix if candidates is None else matrix[candidates]
-    system, right = np.ones((len(nu) + 1, len(rows))), np.zeros(len(nu) + 1)
+def _least_squares_aim(matrix: Floats, scale: Floats, roots: Floats) -> Floats | None:
+    """A multiple of the parabola's maximiser on the simplex; None if the algorithm fails."""
+    k, s = matrix.shape
+    system, right = np.ones((s + 1, k)), np.zeros(s + 1)
     right[-1] = 1
-    np.multiply(rows / nu - 2, roots, out=system[:-1].T)
+    np.subtract(matrix * scale, 2 * roots, out=system[:-1].T)
     try:
         solution, _ = nnls(system, right)
     # The active set of nnls may cycle.
     except RuntimeError:
         return None
-    if not np.add.reduce(solution) > 0:
-        return None
-    return solution if candidates is None else _at_secrets(solution, candidates, len(matrix))
+    return solution if np.add.reduce(solution) > 0 else None
+
+
+def _parabola_aim(
+    matrix: Floats, candidates: Ints, known: Floats, g: Floats, scale: Floats, max_work: float
+) -> tuple[Floats | None, float]:
+    """The parabola's maximiser over the candidates, with any sum, and the work that it took.
+
+    Without the equation for the sum its gradient is 2 g - 1 - H y, H = M diag(q / nu^2) M^T: with
+    H theta = g that is g - 1 at theta. Scaled to the simplex the maximiser y is a direction of
+    ascent all the same. For t = y . g and the height at least 1/2 of theta,
+    sum y <= 2 t - max(1, t^2) <= t.
+    """
+    root = matrix[candidates] * scale
+    found = maximise_parabola(
+        np.dot(root, root.T), 2 * g[candidates] - 1, known, max_work / COST_OF_SMALL_SYSTEM
+    )
+    work = found.work * COST_OF_SMALL_SYSTEM
+    if not np.add.reduce(found.y) > 0:
+        return None, work
+    return _at_secrets(found.y, candidates, len(matrix)), work
 
 
 def _newton_aim(matrix: Floats, theta: Floats, g: Floats, scale: Floats) -> Floats | None:

@@ -19,6 +19,7 @@ from ibukit.solvers._normal_equations import (
     MIN_WEIGHT,
     SHRINK_ABOVE,
     LinearSolve,
+    can_solve_in_secrets,
     cholesky,
 )
 from ibukit.solvers.dense.sparse_gram import SparseGram
@@ -30,6 +31,8 @@ MAX_REPORTS_PER_SECRET = 0.85
 MIN_K_TO_SHRINK = 48
 # If some d is smaller, the solution by reports cancels so many digits that it is refined.
 MIN_D_WITHOUT_REFINEMENT = 1e-6
+# Ratio of a d to the secret's own entry of M diag(w) M^T below which it is rounding.
+MIN_D_RATIO = 1e-15
 
 
 class Systems:
@@ -61,7 +64,7 @@ class Systems:
                 return solve
             # It will fail further on as well, where some d are smaller still.
             self._by_reports = False
-        if k > max_factorised_order():
+        if not can_solve_in_secrets(k, s):
             return None
         if kept is None:
             return self._in_secrets(w, d)
@@ -125,6 +128,9 @@ class Systems:
     def _in_reports(self, w: Floats, d: Floats) -> LinearSolve | None:
         matrix = self.matrix
         normal, diagonal = self._square(matrix.shape[1])
+        # The system in the secrets would lose a d that is smaller as well. This one loses the
+        # others beside it: its entries are sums of 1 / d.
+        d = np.maximum(d, MIN_D_RATIO * np.dot(matrix, w))
         root = np.divide(matrix, np.sqrt(d)[:, None], out=self._scaled)
         dsyrk(1.0, root.T, 0.0, normal, 0, 1, 1)
         np.add(diagonal, 1 / np.maximum(w, MIN_WEIGHT), out=diagonal)
