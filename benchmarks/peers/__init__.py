@@ -15,6 +15,7 @@ PEERS = (
     "ldpy",
     "deconvolution",
     "general",
+    "constrained_newton",
     "conic",
     "mixture_sqp",
 )

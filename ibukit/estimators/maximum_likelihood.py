@@ -82,10 +82,11 @@ def mle(
     -----
     All but the closed form and `ibu` follow the central path of a primal-dual interior point that
     keeps both linear maps of the optimality conditions exact, and differ in how they solve for its
-    steps; at the end they put exact zeros where the maximiser has no mass. A matrix of at most 32
-    secrets is first given to non-negative least squares [wang]_, which is quicker where the
-    maximiser is the only one, and so is one whose rows change little from each secret to the next,
-    at a `tol` of at most 1e-6. Above that "dense" has zeros where the certificate allows them.
+    steps; at the end they put exact zeros where the maximiser has no mass. A matrix is first given
+    to constrained Newton steps with non-negative least squares [wang]_ if it has at most 32
+    secrets, or if `tol` is at most 1e-6. They are quicker where few secrets have mass. The path
+    takes over where the maximiser is not the only one, or where the gap has fallen too little for
+    the multiplications spent. Above 1e-6 "dense" has zeros where the certificate allows them.
     "auto" goes on to the next solver that applies where one misses `tol`.
 
     Sums over many reports or cells run on one thread, and on n threads inside

@@ -31,8 +31,8 @@ MAX_SUPPORT_ENTRIES = 2**24
 MIN_FITTED = 1e-150
 # Smallest weight that is inverted; its reciprocal is a double.
 MIN_WEIGHT = 1e-300
-# Secrets up to which any system may be solved in the secrets: it takes less than a millisecond.
-MIN_K_WITHOUT_REPORTS = 200
+# Secrets up to which any system may be solved in the secrets: it takes two milliseconds.
+MIN_K_WITHOUT_REPORTS = 300
 # Secrets for each report up to which a system may be solved in the secrets, where that in the
 # reports has no factor. It takes about the square of this number as long.
 MAX_SECRETS_PER_REPORT = 4

@@ -83,6 +83,19 @@ def test_where_a_system_in_the_reports_has_no_factor_it_is_one_in_the_secrets(rn
         assert systems.solver(w, d, False) is None
 
 
+@pytest.mark.parametrize("shape", [(700, 4), (900, 30)], ids=str)
+def test_of_many_more_secrets_than_reports_no_system_is_formed(shape, rng, monkeypatch):
+    """A perfect fit has no zeros to find, and the slacks go on to fall to the smallest doubles."""
+    monkeypatch.setattr(Systems, "_in_secrets", None)
+    monkeypatch.setattr(Systems, "_in_some", None)
+    matrix = rng.dirichlet(np.ones(shape[1]), size=shape[0])
+    for weights in (np.ones(shape[0]), np.arange(shape[0]) < 3):
+        q = weights @ matrix / weights.sum()
+        theta, steps = interior_point.maximise(matrix, q, 1e-9)
+        assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-9
+        assert steps <= 12
+
+
 def test_few_entries_make_the_same_product(rng):
     matrix = sparse_matrix(rng)
     w = rng.random(200)

@@ -118,7 +118,7 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
     d, r = np.ones(60), model.adjoint(w * model.forward(x)) + x
     assert error(model.factor(w, d, QuadraticTerm.none(), False)(r)) <= 1e-14
     # of many more secrets than reports their system is too large, and the quick one has to do
-    for k, s, quick in ((200, 1, False), (201, 1, True), (400, 100, False), (401, 100, True)):
+    for k, s, quick in ((300, 1, False), (301, 1, True), (400, 100, False), (401, 100, True)):
         assert DenseModel(np.ones((k, s))).accurate().by_reports is quick
     with limits(factorised_order=399):
         assert DenseModel(np.ones((400, 100))).accurate().by_reports

@@ -128,9 +128,10 @@ class Systems:
     def _in_reports(self, w: Floats, d: Floats) -> LinearSolve | None:
         matrix = self.matrix
         normal, diagonal = self._square(matrix.shape[1])
-        # The system in the secrets would lose a d that is smaller as well. This one loses the
-        # others beside it: its entries are sums of 1 / d.
-        d = np.maximum(d, MIN_D_RATIO * np.dot(matrix, w))
+        if not can_solve_in_secrets(*matrix.shape):
+            # A d that is much smaller is lost beside its secret's own entry, but here the others
+            # are lost beside it: the entries are sums of 1 / d.
+            d = np.maximum(d, MIN_D_RATIO * np.dot(matrix, w))
         root = np.divide(matrix, np.sqrt(d)[:, None], out=self._scaled)
         dsyrk(1.0, root.T, 0.0, normal, 0, 1, 1)
         np.add(diagonal, 1 / np.maximum(w, MIN_WEIGHT), out=diagonal)
