@@ -144,9 +144,11 @@ def _work_of_path(k: int, s: int) -> float:
 
 def _progress(highest: float, excess: float, goal: float) -> float:
     """Share of the way from the highest excess to the goal, in orders of magnitude; 0 to 1."""
-    if not goal < excess < highest:
-        return float(excess <= goal)
-    return math.log(highest / excess) / math.log(highest / goal)
+    # No excess tells more than rounding, whatever is asked.
+    end = max(goal, ROUNDING)
+    if not end < excess < highest:
+        return float(excess <= end)
+    return math.log(highest / excess) / math.log(highest / end)
 
 
 def _start(matrix: Floats, q: Floats, updates: int) -> Floats:
