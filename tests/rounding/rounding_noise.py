@@ -83,7 +83,7 @@ def _replace(modules: list[Any], old: Any, new: Any) -> None:
 
 def install(seed: int) -> int:
     """Put noise into the imported package; the number of places where it enters."""
-    import scipy.linalg
+    import scipy.linalg.lapack
     import scipy.optimize
 
     import ibukit
@@ -112,6 +112,7 @@ def install(seed: int) -> int:
     for old, new in (
         (scipy.linalg.cho_solve, noise.after(scipy.linalg.cho_solve)),
         (scipy.linalg.solve_triangular, noise.after(scipy.linalg.solve_triangular)),
+        (scipy.linalg.lapack.dposv, noise.after(scipy.linalg.lapack.dposv)),
         (scipy.optimize.nnls, noise.after(scipy.optimize.nnls)),
         (likelihood.ratios, noise.after(likelihood.ratios)),
         (_normal_equations.cholesky, noise.after_solver(_normal_equations.cholesky)),
