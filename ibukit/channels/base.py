@@ -228,6 +228,10 @@ class SubsetChannel(Channel):
         np.add.at(weights, self.reports, w)
         return self.channel.adjoint(weights)
 
+    @override
+    def rows(self, secrets: Ints) -> Floats:
+        return self.channel.rows(secrets)[:, self.reports]
+
 
 @dataclass(frozen=True, eq=False)
 class ScaledChannel(Channel):
@@ -254,6 +258,10 @@ class ScaledChannel(Channel):
     def adjoint(self, w: Floats) -> Floats:
         return self.channel.adjoint(w * self.factor)
 
+    @override
+    def rows(self, secrets: Ints) -> Floats:
+        return self.channel.rows(secrets) * self.factor
+
 
 @dataclass(frozen=True, eq=False)
 class AugmentedChannel(Channel):
@@ -279,6 +287,14 @@ class AugmentedChannel(Channel):
     @override
     def adjoint(self, w: Floats) -> Floats:
         return np.append(self.channel.adjoint(w), self.row @ w)
+
+    @override
+    def rows(self, secrets: Ints) -> Floats:
+        # Any row of the other channel stands where the new one will.
+        is_new = secrets == self.channel.k
+        rows = self.channel.rows(np.where(is_new, 0, secrets))
+        rows[is_new] = self.row
+        return rows
 
 
 def sum_scores(scores: Iterable[Score]) -> Score:

@@ -88,6 +88,12 @@ class BitChannel(Channel):
         per_bit = _by_bit(gathered)[: self.k]
         return self.zero * weights.sum() + (self.one - self.zero) * per_bit
 
+    @override
+    def rows(self, secrets: Ints) -> Floats:
+        # The first bit of a byte is its most significant one.
+        is_set = self.packed[:, secrets >> 3].T & (0x80 >> (secrets & 7)).astype(np.uint8)[:, None]
+        return np.where(is_set, self.one, self.zero) * self.scale
+
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
 

@@ -124,13 +124,11 @@ def mle(
     check_tally(tally, lossy=True, weighted=True)
     tol = arguments.positive("tol", tol)
     problem = Problem(tally.operator, tally.counts, tally.n)
-    theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, method)
+    theta, solver, how, n_iter, log_likelihood, gap = best_found(problem, tol, method)
     # The closed form has no iteration whose end could be missed.
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER
-    best = certified(
-        tally, theta, status, n_iter, f"mle, {solver.why(problem)}", (log_likelihood, gap)
-    )
+    best = certified(tally, theta, status, n_iter, f"mle, {how}", (log_likelihood, gap))
     if arguments.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of "

@@ -84,6 +84,12 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     Every column of `matrix` must have a positive entry. The result is the first certified point of
     up to three tries, or the best.
     """
+    theta, steps, _ = maximise_and_tell(matrix, q, tol)
+    return theta, steps
+
+
+def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int, str]:
+    """Return also the algorithm that found the maximiser, in words."""
     # A factor of a report changes neither theta nor g.
     scaled = matrix / np.maximum.reduce(matrix, axis=0)
     largest = np.maximum.reduce(scaled, axis=1)
@@ -91,10 +97,12 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
         return _maximise_dense(DenseModel(np.ascontiguousarray(scaled)), q, tol)
     # Secrets that cannot produce any of the reports have no mass.
     live = largest > 0
-    theta_live, steps = _maximise_dense(DenseModel(np.ascontiguousarray(scaled[live])), q, tol)
+    theta_live, steps, algorithm = _maximise_dense(
+        DenseModel(np.ascontiguousarray(scaled[live])), q, tol
+    )
     theta = np.zeros(len(matrix))
     theta[live] = theta_live
-    return theta, steps
+    return theta, steps, algorithm
 
 
 def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats | None:
@@ -105,18 +113,18 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
     return maximiser if excess <= tol else None
 
 
-def _maximise_dense(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int]:
+def _maximise_dense(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int, str]:
     # Mass on few secrets is found faster by least squares, which need no path.
     sparse = least_squares_steps.maximise(model.matrix, q, tol)
     if sparse is not None:
-        return sparse
+        return *sparse, "constrained Newton steps"
 
     def one_try(settings: Settings) -> tuple[Certified, int]:
         if settings.careful:
             return _one_try(model.accurate(), q, tol, settings)
         return _dense_try(model, q, tol, settings)
 
-    return best_of(TRIES, tol, one_try)
+    return *best_of(TRIES, tol, one_try), "an interior point"
 
 
 def maximise_model(

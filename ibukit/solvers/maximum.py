@@ -50,6 +50,7 @@ class SolverResult(NamedTuple):
 
     theta: Floats
     solver: Solver
+    method: str
     n_iter: int
     log_likelihood: float
     gap: float
@@ -73,7 +74,8 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> SolverResu
     Returns
     -------
     SolverResult
-        `theta`, the `solver`, its `n_iter`, and `log_likelihood` and `gap` at :math:`\theta`.
+        `theta`, the `solver`, the `method` and why it was taken, in words, its `n_iter`, and
+        `log_likelihood` and `gap` at :math:`\theta`.
 
     Examples
     --------
@@ -88,10 +90,11 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> SolverResu
     with one_thread():
         for solver in candidates(problem, method):
             # The gap is log max g, so max g - 1 may be expm1(tol).
-            theta, n_iter = solver.run(problem, math.expm1(min(tol, 1.0)))
+            theta, n_iter, *algorithm = solver.run(problem, math.expm1(min(tol, 1.0)))
             result = SolverResult(
                 theta,
                 solver,
+                ", by ".join([solver.why(problem), *algorithm]),
                 n_iter,
                 *problem.channel.certificate(theta, problem.counts, problem.n),
             )
@@ -190,7 +193,7 @@ def maximise(
     >>> from ibukit.channels import DenseChannel
     >>> theta, method = maximise(DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]])), [60, 40])
     >>> theta.round(6), method
-    (array([0.5, 0.5]), 'dense interior point: 2 x 2 entries fit in memory')
+    (array([0.5, 0.5]), 'dense matrix: 2 x 2 entries fit in memory, by an interior point')
     """
     tol = arguments.positive("tol", tol)
     weights = arguments.vector("counts", counts, channel.size)
@@ -209,7 +212,7 @@ def maximise(
         )
     problem = Problem(channel, weights)
     best = best_found(problem, tol, method)
-    maximum = Maximum(best.theta, best.solver.why(problem))
+    maximum = Maximum(best.theta, best.method)
     if arguments.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; "

@@ -54,8 +54,8 @@ class Solver:
     why : callable
         Which solver it is and why it was taken, in words, for a problem.
     run : callable
-        From a problem and a tolerance to a point, shape (k,), and the number of steps. The
-        tolerance is on :math:`\max g - 1`.
+        From a problem and a tolerance to a point, shape (k,), the number of steps, and the
+        algorithm in words where the solver has several. The tolerance is on :math:`\max g - 1`.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Solver:
     applies: Callable[[Problem], bool]
     suits: Callable[[Problem], bool]
     why: Callable[[Problem], str]
-    run: Callable[[Problem, float], tuple[Floats, int]]
+    run: Callable[[Problem, float], tuple[Floats, int] | tuple[Floats, int, str]]
 
 
 def _is_instance(kind: type) -> Callable[[Problem], bool]:
@@ -207,13 +207,13 @@ def _dense_applies(problem: Problem) -> bool:
     return problem.k * s <= max_dense_entries() and min(problem.k, s) <= max_factorised_order()
 
 
-def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int]:
+def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int, str]:
     channel = problem.channel
     # A dense channel's columns need no copy.
     matrix = (
         channel.columns if type(channel) is DenseChannel else channel.rows(np.arange(problem.k))
     )
-    return interior_point.maximise(matrix, problem.q, tol)
+    return interior_point.maximise_and_tell(matrix, problem.q, tol)
 
 
 def _active_run(problem: Problem, tol: float) -> tuple[Floats, int]:
@@ -282,7 +282,7 @@ SOLVERS = (
         f"<= {max_factorised_order()} (or what ibukit.solvers.limits allows)",
         _dense_applies,
         _always,
-        lambda problem: f"dense interior point: {_size_text(problem)} entries fit in memory",
+        lambda problem: f"dense matrix: {_size_text(problem)} entries fit in memory",
         _dense_run,
     ),
     Solver(

@@ -14,6 +14,7 @@ from ibukit.channels import (
     _bit_kernels,
     _line_kernels,
 )
+from ibukit.channels.base import AugmentedChannel, ScaledChannel, SubsetChannel
 from ibukit.channels.line import split_factor
 
 seeds = st.integers(0, 2**32)
@@ -116,6 +117,23 @@ def test_channels_are_their_matrices(make, rng):
     np.testing.assert_allclose([channel.forward(row) for row in np.eye(k)], dense, rtol=1e-14)
     np.testing.assert_allclose(
         np.transpose([channel.adjoint(row) for row in np.eye(s)]), dense, rtol=1e-14
+    )
+
+
+def test_rows_of_bits_are_read_from_the_bits(monkeypatch, rng):
+    channel, dense = bit_channel(rng)
+    # Through `forward` each of k rows would take a pass over k secrets.
+    monkeypatch.setattr(BitChannel, "forward", None)
+    secrets = np.array([12, 0, 7, 7, 8])
+    np.testing.assert_allclose(channel.rows(secrets), dense[secrets], rtol=1e-15)
+    factor, new, some = rng.random(6), rng.random(6), np.array([4, 1, 1])
+    scaled = ScaledChannel(channel, factor)
+    np.testing.assert_allclose(scaled.rows(secrets), dense[secrets] * factor, rtol=1e-15)
+    taken = SubsetChannel(channel, some)
+    np.testing.assert_allclose(taken.rows(secrets), dense[secrets][:, some], rtol=1e-15)
+    one_more = AugmentedChannel(channel, new)
+    np.testing.assert_allclose(
+        one_more.rows(np.array([13, 2, 13])), [new, dense[2], new], rtol=1e-15
     )
 
 

@@ -231,7 +231,10 @@ def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):
     dense = assert_certified(tally)
     monkeypatch.setattr(table, "max_dense_entries", lambda: 53)
     active = assert_certified(tally)
-    assert dense.method == "mle, dense interior point: 6 x 9 entries fit in memory"
+    assert (
+        dense.method
+        == "mle, dense matrix: 6 x 9 entries fit in memory, by constrained Newton steps"
+    )
     assert active.method.startswith(
         "mle, active set through forward and adjoint: 6 x 9 is too large"
     )

@@ -141,7 +141,7 @@ def test_auto_takes_what_suits_the_structure(name):
     assert [solver.name for solver in candidates(asked(tally))] == expected
     if name not in LARGE:
         estimate = ik.mle(tally)
-        assert estimate.method == f"mle, {WIRED[expected[0]].why(asked(tally))}"
+        assert estimate.method.startswith(f"mle, {WIRED[expected[0]].why(asked(tally))}")
 
 
 @structures
@@ -223,7 +223,7 @@ def test_auto_goes_on_to_the_next_where_one_misses(monkeypatch):
     estimate = ik.mle(tally, tol=1e-6)
     assert [name for name, _ in calls] == ["bits", "dense"]
     assert estimate.gap <= 1e-6
-    assert estimate.method == f"mle, {WIRED['dense'].why(asked(tally))}"
+    assert estimate.method.startswith(f"mle, {WIRED['dense'].why(asked(tally))}")
     # what bounds max g - 1 is e^tol - 1, because the gap is the logarithm
     assert all(tol == np.expm1(1e-6) for _, tol in calls)
 
@@ -335,7 +335,7 @@ def test_all_that_apply_find_the_same_maximum(instance):
         if solver.applies(asked(instance.tally)):
             tol = BRUTE.get(solver.name, 1e-11)
             estimate = ik.mle(instance.tally, tol=tol, method=solver.name)
-            assert estimate.method == f"mle, {solver.why(asked(instance.tally))}"
+            assert estimate.method.startswith(f"mle, {solver.why(asked(instance.tally))}")
             assert naive.gap(instance.matrix, instance.counts, estimate.distribution) <= tol + 1e-13
             found.append(estimate)
     assert len(found) >= 3
