@@ -25,9 +25,11 @@ from ibukit.channels import Channel
 from ibukit.errors import TooLarge
 from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
-from ibukit.solvers.table import MAX_K_DENSE_ALWAYS_FASTEST, maximiser_at_costs
+from ibukit.solvers.table import maximiser_at_costs
 from ibukit.tally.tally import Tally
 
+# Secrets up to which a matrix is faster than the structure of its channel.
+MAX_K_DENSE = 300
 # Secrets for which a dense matrix is factorised at every step of every interval; more are refused
 # with TooLarge, as they would take hours. The matrix's entries are bounded by `max_dense_entries`.
 MAX_SECRETS_PROFILED = 3000
@@ -189,7 +191,7 @@ class StructuredLikelihood(Likelihood):
 def likelihood_of(problem: Problem) -> Likelihood:
     """Return the likelihood in the form that suits its channel; TooLarge if there is none."""
     channel = problem.channel
-    at_costs = maximiser_at_costs(problem) if problem.k > MAX_K_DENSE_ALWAYS_FASTEST else None
+    at_costs = maximiser_at_costs(problem) if problem.k > MAX_K_DENSE else None
     if at_costs is not None:
         return StructuredLikelihood(channel, problem.q, at_costs)
     entries = max_dense_entries()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,16 @@ from ibukit.channels import (
 from ibukit.channels.hadamard import MIN_REPORTS_FOR_TRANSFORM
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
-from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
+from ibukit.solvers import (
+    active_set,
+    anderson,
+    bits,
+    interior_point,
+    line,
+    plane,
+    response_pool,
+    water_filling,
+)
 from ibukit.solvers.pooled import STRUCTURED, PooledModel
 from ibukit.solvers.problem import Problem
 
@@ -31,9 +41,14 @@ ROW_CHANNELS = (BitChannel, PartitionedChannel)
 MAX_SKETCH_ROWS = 64
 # Reports for each secret from which the quadratic model of `bits` is faster than a dense matrix.
 MIN_REPORTS_PER_SECRET_FOR_BITS = 20
-# Secrets up to which the dense solver is faster than every structured one. The exception are
-# sketches with this many entries and many reports a row: there it takes four times as long.
-MAX_K_DENSE_ALWAYS_FASTEST = 300
+# The passes over the rows of one mechanism take at least as long as so many multiplications of a
+# dense solver.
+MIN_WORK_OF_BITS = 500_000
+# Reports for each secret, and entries of a matrix for each mechanism, from which the structure of
+# pooled mechanisms is faster.
+MIN_REPORTS_PER_SECRET_POOLED = 0.5
+MIN_ENTRIES_PER_MECHANISM = 12_000
+# Sketches are an exception from this many entries on, where there are many reports a row.
 MIN_LARGE_SKETCH_ENTRIES = 2**20
 
 
@@ -138,10 +153,12 @@ def _can_be_factorised(problem: Problem) -> bool:
 
 def _bits_suit(problem: Problem) -> bool:
     partitioned = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
-    rows = sum(channel.size for channel, _ in problem.parts if not _is_structured(channel))
+    sizes = [channel.size for channel, _ in problem.parts if not _is_structured(channel)]
+    rows, k = sum(sizes), problem.k
+    are_many = rows > MIN_REPORTS_PER_SECRET_FOR_BITS * k
     return (
         partitioned
-        or rows > MIN_REPORTS_PER_SECRET_FOR_BITS * problem.k
+        or (are_many and rows * k**2 > MIN_WORK_OF_BITS * len(sizes))
         or not _dense_applies(problem)
     )
 
@@ -176,15 +193,33 @@ def _are_all_bits(problem: Problem) -> bool:
 
 
 def _pooled_applies(problem: Problem) -> bool:
-    return _can_be_factorised(problem) and all(
-        isinstance(channel, STRUCTURED) for channel, _ in problem.parts
+    return _are_responses(problem) or (
+        _can_be_factorised(problem)
+        and all(isinstance(channel, STRUCTURED) for channel, _ in problem.parts)
     )
 
 
+def _are_responses(problem: Problem) -> bool:
+    return response_pool.applies([channel for channel, _ in problem.parts])
+
+
 def _pooled_suits(problem: Problem) -> bool:
+    if _are_responses(problem):
+        return True
     structured = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    large = problem.k > MAX_K_DENSE_ALWAYS_FASTEST or not _dense_applies(problem)
-    return structured and (large or any(_is_large_sketch(channel) for channel, _ in problem.parts))
+    return structured and (
+        _has_cheap_structure(problem)
+        or not _dense_applies(problem)
+        or any(_is_large_sketch(channel) for channel, _ in problem.parts)
+    )
+
+
+def _has_cheap_structure(problem: Problem) -> bool:
+    """True if the systems in the secrets, and the calls for each mechanism, cost less than rows."""
+    k, s = problem.k, problem.channel.size
+    return s > MIN_REPORTS_PER_SECRET_POOLED * k and (
+        k * s > MIN_ENTRIES_PER_MECHANISM * len(problem.parts)
+    )
 
 
 def _is_large_sketch(channel: Channel) -> bool:
@@ -197,9 +232,10 @@ def _is_large_sketch(channel: Channel) -> bool:
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    return interior_point.maximise_model(
-        PooledModel.of(tuple(channel for channel, _ in problem.parts), problem.k), problem.q, tol
-    )
+    channels: Any = tuple(channel for channel, _ in problem.parts)
+    if _are_responses(problem):
+        return response_pool.maximise(channels, problem.q, tol)
+    return interior_point.maximise_model(PooledModel.of(channels, problem.k), problem.q, tol)
 
 
 def _dense_applies(problem: Problem) -> bool:
@@ -222,6 +258,15 @@ def _active_run(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 def _ibu_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     return anderson.maximise(problem.channel, problem.q, tol, problem.k)
+
+
+def _pooled_text(problem: Problem) -> str:
+    how = (
+        "Newton steps secret by secret: k-RR"
+        if _are_responses(problem)
+        else "interior point with structured normal equations"
+    )
+    return f"{how}: {_size_text(problem)}, mechanisms: {len(problem.parts)}"
 
 
 SOLVERS = (
@@ -270,10 +315,7 @@ SOLVERS = (
         "(or what ibukit.solvers.limits allows)",
         _pooled_applies,
         _pooled_suits,
-        lambda problem: (
-            f"interior point with structured normal equations: {_size_text(problem)}, "
-            f"mechanisms: {len(problem.parts)}"
-        ),
+        _pooled_text,
         _pooled_run,
     ),
     Solver(

@@ -171,7 +171,7 @@ def test_quadratic_models_are_mostly_enough(monkeypatch):
 @pytest.mark.parametrize("kind", [ik.TruncatedGeometric, ik.RandomizedResponse])
 @pytest.mark.parametrize("n", [40, 4000])
 def test_structure_and_matrix_have_the_same_ends(kind, n, monkeypatch):
-    monkeypatch.setattr(tilted_likelihood, "MAX_K_DENSE_ALWAYS_FASTEST", 20)
+    monkeypatch.setattr(tilted_likelihood, "MAX_K_DENSE", 20)
     rng, k = np.random.default_rng(5), 30
     theta, mechanism = (
         rng.dirichlet(np.full(k, 0.3)),

@@ -76,8 +76,13 @@ STRUCTURES = {
         ["plane", "active-set", "ibu"],
     ),
     "many rows of bits": (
-        lambda: some_rows(ik.Rappor(9, 1.0), 1000),
+        lambda: some_rows(ik.Rappor(20, 1.0), 2000),
         ["bits", *EVERYWHERE],
+        ["bits", *EVERYWHERE],
+    ),
+    "many rows of few bits": (
+        lambda: some_rows(ik.Rappor(9, 1.0), 1000),
+        EVERYWHERE,
         ["bits", *EVERYWHERE],
     ),
     "few rows of bits": (
@@ -87,13 +92,14 @@ STRUCTURES = {
     ),
     "two unary encodings": (
         lambda: (
-            some_rows(ik.Rappor(9, 1.0), 900) + some_rows(ik.OptimizedUnaryEncoding(9, 2.0), 900)
+            some_rows(ik.Rappor(20, 1.0), 1500)
+            + some_rows(ik.OptimizedUnaryEncoding(20, 2.0), 1500)
         ),
         ["bits", *EVERYWHERE],
         ["bits", *EVERYWHERE],
     ),
     "bits and others": (
-        lambda: some_rows(ik.Rappor(9, 1.0), 900) + spread(ik.RandomizedResponse(9, 1.0)),
+        lambda: some_rows(ik.Rappor(20, 1.0), 2000) + spread(ik.RandomizedResponse(20, 1.0)),
         ["bits", *EVERYWHERE],
         ["bits", *EVERYWHERE],
     ),
@@ -108,6 +114,11 @@ STRUCTURES = {
     "small pool": (
         lambda: counted(ik.RandomizedResponse(30, 1.0)) + counted(ik.TruncatedGeometric(30, 0.5)),
         EVERYWHERE,
+        ["pooled", *EVERYWHERE],
+    ),
+    "pool of k-RR": (
+        lambda: counted(ik.RandomizedResponse(9, 1.0)) + counted(ik.RandomizedResponse(9, 2.0)),
+        ["pooled", *EVERYWHERE],
         ["pooled", *EVERYWHERE],
     ),
     "pool": (
