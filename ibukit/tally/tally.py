@@ -70,6 +70,22 @@ class Tally(arguments.ReadOnlyArrays):
     full_alphabet: Alphabet | None = None
     _dropped: ClassVar[tuple[tuple[str, int], ...]] = ()
 
+    def __getattr__(self, name: str) -> Any:
+        # The parts of a sum are made when they are first asked for, see `_sum_of_runs`.
+        if name != "parts" or "_kept_runs" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        runs = vars(self)["_kept_runs"]
+        # Another thread may have made them, and set the runs free, since they were asked for.
+        if runs:
+            self._keep(parts=pool(runs).parts)
+            self._keep(_kept_runs=())
+        return vars(self)["parts"]
+
+    @property
+    def _runs(self) -> tuple[Tally, ...]:
+        """The tallies that this one is the sum of; itself alone once it has parts."""
+        return (self,) if "parts" in vars(self) else vars(self)["_kept_runs"]
+
     @property
     def alphabet(self) -> Alphabet:
         """The secrets' alphabet; if unbounded, the part of it in use.
@@ -597,7 +613,7 @@ class Tally(arguments.ReadOnlyArrays):
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
-        return pool([self, other])
+        return _sum_of_runs(self._runs + other._runs)
 
     def __radd__(self, other: Any) -> Tally:
         # sum() starts from the number 0.
@@ -624,13 +640,8 @@ class Tally(arguments.ReadOnlyArrays):
 def pool(tallies: Sequence[Tally]) -> Tally:
     """Return the sum of one or more tallies, in time linear in their number."""
     # sum() of thousands of tallies would copy the growing total each time.
+    _refuse_other_secrets(tallies)
     first = tallies[0]
-    for tally in tallies:
-        if _secrets(tally) != _secrets(first):
-            raise AlphabetMismatch(
-                f"tallies add only over the same secrets, got {_secrets(first)!r} and "
-                f"{_secrets(tally)!r}"
-            )
     parts = [part for tally in tallies for part in tally.parts]
     # Over an unbounded alphabet all parts get the same window, which spans the reports of all.
     if first.full_alphabet is not None and len(tallies) > 1:
@@ -646,6 +657,41 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     return Tally(
         tuple(merge_parts(same) for same in groups.values()), first.full_alphabet
     )._after_dropping(dropped)
+
+
+def _sum_of_runs(runs: tuple[Tally, ...]) -> Tally:
+    """Return the sum of tallies, which pools them later: a sum of many takes about linear time.
+
+    A run is pooled with the one before where that is not twice as large. So a report is pooled as
+    often as the sum doubles, and the runs together take no more memory than the sum.
+    """
+    # Sums of weights would have other last digits in another order.
+    if any(run.full_alphabet is not None or run._dropped or run.weighted for run in runs):
+        return pool(runs)
+    _refuse_other_secrets(runs)
+    refuse_other_efficiencies([run.parts[0].mechanism for run in runs])
+    kept: list[Tally] = []
+    for run in runs:
+        kept.append(run)
+        while len(kept) > 1 and len(kept[-2].counts) <= 2 * len(kept[-1].counts):
+            last = kept.pop()
+            kept[-1] = pool([kept[-1], last])
+    if len(kept) == 1:
+        return kept[0]
+    total = object.__new__(Tally)
+    total._keep(_kept_runs=tuple(kept))
+    return total
+
+
+def _refuse_other_secrets(tallies: Sequence[Tally]) -> None:
+    """Raise AlphabetMismatch unless all tallies have the same secrets."""
+    first = tallies[0]
+    for tally in tallies:
+        if _secrets(tally) != _secrets(first):
+            raise AlphabetMismatch(
+                f"tallies add only over the same secrets, got {_secrets(first)!r} and "
+                f"{_secrets(tally)!r}"
+            )
 
 
 def _secrets(tally: Tally) -> Alphabet:
