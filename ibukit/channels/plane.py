@@ -22,6 +22,9 @@ from ibukit.domain.grid import Grid
 # Entries, 32 MB of doubles, up to which a dense channel is as fast; and it is exact to the last
 # digit.
 MAX_MATRIX_ENTRIES = 2**22
+# Secrets, and reports of more secrets, up to which a matrix is faster than convolutions.
+MAX_DENSE_SECRETS = 700
+MAX_DENSE_REPORTS = 500
 # Kind of the reports that have a column of their own.
 FAR = -1
 # A circular convolution of vectors a and b errs by a few units of rounding times |a|_2 |b|_2 in
@@ -377,9 +380,12 @@ class PlaneChannel(Channel):
 def is_fourier_faster(k: int, n_reports: int) -> bool:
     """True if a PlaneChannel is faster than a dense one.
 
-    With few secrets the interior point on a dense matrix is fast, even if the reports are many.
+    With few secrets the solvers of a dense matrix are fast, even if the reports are many, and with
+    few reports, even if the secrets are many.
     """
-    return k * n_reports > (MAX_MATRIX_ENTRIES if k > 1024 else 8 * MAX_MATRIX_ENTRIES)
+    if k <= MAX_DENSE_SECRETS:
+        return k * n_reports > 8 * MAX_MATRIX_ENTRIES
+    return n_reports > min(MAX_DENSE_REPORTS, MAX_MATRIX_ENTRIES // k)
 
 
 def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:

@@ -36,7 +36,7 @@ from ibukit.estimators._curvature import Curvature
 # Arrays of single or double precision.
 Reals = NDArray[Any]
 # Number of cells up to which a dense matrix is as fast.
-DENSE_SECRETS = 1024
+DENSE_SECRETS = 700
 # Residual, relative to the right-hand side, of a quick solution in single precision and of a
 # careful one.
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10

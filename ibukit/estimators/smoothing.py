@@ -38,9 +38,9 @@ from ibukit.tally.tally_groups import TallyGroups
 PENALTY_FACTOR = math.sqrt(10)
 # Nats of evidence below the best so far at which a penalty ends the search.
 HOPELESS_NATS = 50.0
-# Number of cells of a plane up to which a penalty is chosen by determinants, which take a minute
+# Number of cells of a plane up to which a penalty is chosen by determinants, which take two seconds
 # there; beyond it by derivatives of the evidence (`_plane_evidence`).
-MAX_CELLS_BY_DETERMINANTS = 2000
+MAX_CELLS_BY_DETERMINANTS = 700
 # Share of the uniform distribution in a start near the maximum likelihood, which has zeros.
 LIFT = 1e-3
 OF = ("distribution", "frequencies")
@@ -133,7 +133,7 @@ def smooth(
     that of :math:`\theta` by at most :math:`\max \gamma - \theta \cdot \gamma`. A step of Newton's
     method on :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line (0.4 s
     of work for 2,000 values, 11 s for 100,000). For one mechanism of planar noise on more than
-    1,024 cells a step at a given penalty takes conjugate gradients by Fourier transforms, and
+    700 cells a step at a given penalty takes conjugate gradients by Fourier transforms, and
     memory for some vectors of k numbers (6 s of work for 256 x 256 cells). They end where the
     system is solved to a part in :math:`10^4`, which may cost a step more and leaves the
     certificate what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some
@@ -268,7 +268,7 @@ def choose_penalty(tally: Tally) -> float:
 
     Notes
     -----
-    For one mechanism of planar noise on more than 2,000 cells :math:`\log \det H` is not computed,
+    For one mechanism of planar noise on more than 700 cells :math:`\log \det H` is not computed,
     but how it changes with the penalty:
     :math:`d\,\log \det H / d\,\log \lambda = \operatorname{tr} H^{-1}\,H'` is the mean of k + x .
     (H' - H) x over random x of covariance :math:`H^{-1}`, of which sixteen are drawn by conjugate

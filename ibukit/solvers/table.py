@@ -18,7 +18,6 @@ from ibukit.channels import (
     LineChannel,
     ResponseChannel,
 )
-from ibukit.channels.hadamard import MIN_REPORTS_FOR_TRANSFORM
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import (
@@ -48,8 +47,6 @@ MIN_WORK_OF_BITS = 500_000
 # pooled mechanisms is faster.
 MIN_REPORTS_PER_SECRET_POOLED = 0.5
 MIN_ENTRIES_PER_MECHANISM = 12_000
-# Sketches are an exception from this many entries on, where there are many reports a row.
-MIN_LARGE_SKETCH_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
@@ -207,28 +204,20 @@ def _pooled_suits(problem: Problem) -> bool:
     if _are_responses(problem):
         return True
     structured = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    return structured and (
-        _has_cheap_structure(problem)
-        or not _dense_applies(problem)
-        or any(_is_large_sketch(channel) for channel, _ in problem.parts)
-    )
+    return structured and (_has_cheap_structure(problem) or not _dense_applies(problem))
 
 
 def _has_cheap_structure(problem: Problem) -> bool:
     """True if the systems in the secrets, and the calls for each mechanism, cost less than rows."""
     k, s = problem.k, problem.channel.size
     return s > MIN_REPORTS_PER_SECRET_POOLED * k and (
-        k * s > MIN_ENTRIES_PER_MECHANISM * len(problem.parts)
+        k * s > MIN_ENTRIES_PER_MECHANISM * sum(_n_mechanisms(each) for each, _ in problem.parts)
     )
 
 
-def _is_large_sketch(channel: Channel) -> bool:
-    if (
-        not isinstance(channel, HadamardChannel)
-        or channel.k * channel.size < MIN_LARGE_SKETCH_ENTRIES
-    ):
-        return False
-    return channel.size >= MIN_REPORTS_FOR_TRANSFORM * len(channel.places)
+def _n_mechanisms(channel: Channel) -> int:
+    """Return the number of rows of a sketch, each of which is a mechanism; 1 for others."""
+    return len(channel.places) if isinstance(channel, HadamardChannel) else 1
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:

@@ -50,11 +50,11 @@ class GridMechanism(FiniteMechanism):
 
         They are the matrix's columns, or convolutions on a large grid.
         """
-        if not self._is_large_grid:
-            return super().channel(reports)
-        # Few reports are faster as the columns of a matrix.
-        plane = self._plane_channel(reports)
-        return plane if is_fourier_faster(self.k, len(reports)) else DenseChannel(plane.matrix())
+        if isinstance(self.alphabet, Grid) and is_fourier_faster(self.k, len(reports)):
+            return self._plane_channel(reports)
+        if self._is_large_grid:
+            return DenseChannel(self._plane_channel(reports).matrix())
+        return super().channel(reports)
 
     @override
     def _row(self, secret: int) -> Floats:
