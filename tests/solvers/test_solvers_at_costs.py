@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import HadamardChannel
 from ibukit.solvers import Problem, interior_point, table
 
 
@@ -27,10 +26,14 @@ def test_a_matrix_has_no_quick_way():
     assert table.maximiser_at_costs(Problem(identity, np.ones(2))) is None
 
 
-def test_few_reports_of_a_sketch_are_no_large_one(rng):
-    """Where a matrix is small, the count of entries alone decides."""
-    tally = ik.HadamardResponse(6, 1.0).simulate(np.full(6, 50), rng)
-    channel = tally.operator
-    assert isinstance(channel, HadamardChannel)
-    assert channel.k * channel.size < table.MIN_LARGE_SKETCH_ENTRIES
-    assert not table._is_large_sketch(channel)
+def test_each_row_of_a_sketch_counts_as_a_mechanism(rng):
+    """Their number decides, beside the entries of the matrix, whether their structure is used."""
+    one = ik.HadamardResponse(100, 1.0).simulate(np.full(100, 90), rng)
+    many = ik.HadamardCountMeanSketch(100, 1.0, 16, 32).simulate(np.full(100, 90), rng)
+    for tally, rows in ((one, 1), (many, 16)):
+        problem = Problem(tally.operator, tally.counts)
+        entries = problem.k * problem.channel.size
+        assert table._n_mechanisms(problem.channel) == rows
+        cheap = table._has_cheap_structure(problem)
+        assert cheap == (entries > rows * table.MIN_ENTRIES_PER_MECHANISM)
+    assert not cheap
