@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.linear_functionals import normal_quantile
@@ -23,7 +22,6 @@ from ibukit.intervals import lossy_profile
 from ibukit.intervals import profile as of_counts
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import likelihood_of_tally
-from ibukit.tally.survey import Survey
 from ibukit.tally.tally import Tally
 
 
@@ -64,14 +62,7 @@ def critical_value(request: IntervalRequest) -> float:
     """
     tally = request.tally
     survey = None if tally is None or not tally.weighted else tally.survey
-    return normal_quantile(request.level) if survey is None else _student(survey, request.level)
-
-
-def _student(survey: Survey, level: float) -> float:
-    """Return the quantile; inf without a degree of freedom."""
-    if survey.degrees_of_freedom < 1:
-        return math.inf
-    return float(stdtrit(survey.degrees_of_freedom, (1 + level) / 2))
+    return normal_quantile(request.level) if survey is None else survey.quantile(request.level)
 
 
 def _drops(tally: Tally, theta: Floats, request: IntervalRequest) -> Floats:
@@ -85,6 +76,6 @@ def _drops(tally: Tally, theta: Floats, request: IntervalRequest) -> Floats:
     usable = np.isfinite(naive) & (naive > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = np.where(usable, design / naive, kish)
-    t = _student(survey, request.level)
+    t = survey.quantile(request.level)
     # Without a degree of freedom every distribution remains possible that the reports allow.
     return effect * t**2 / 2 / tally.n if math.isfinite(t) else np.full(len(effect), math.inf)

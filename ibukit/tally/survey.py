@@ -13,6 +13,7 @@ clusters is subtracted from m_h: one stratum is then centred at 0, as the model 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import stdtrit
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
@@ -206,6 +208,15 @@ class Survey(arguments.ReadOnlyArrays):
             return len(self.replicates) - 1
         return int((self.units - 1).sum())
 
+    def quantile(self, level: float) -> float:
+        """Return the half-width of an interval in standard errors; inf without a degree of freedom.
+
+        The quantile of Student's distribution for units of equal variance.
+        """
+        if self.degrees_of_freedom < 1:
+            return math.inf
+        return float(stdtrit(self.degrees_of_freedom, (1 + level) / 2))
+
     @cached_property
     def n_lonely(self) -> int:
         """Number of strata with one unit, whose variance nobody knows, if there are others."""
@@ -285,14 +296,14 @@ class Survey(arguments.ReadOnlyArrays):
         mean = float(self.replicates.sum() / len(self.replicates) / self.weights.sum())
         if not 1 / MAX_RATIO_OF_SUMS <= mean <= MAX_RATIO_OF_SUMS:
             raise WeightsRefused(
-                "replicate weights must include the weight of `count` and so have about its sum, "
+                "replicate weights must include the weight itself and so have about its sum, "
                 f"got {mean:.3g} times it on average; multiply factors by the weight first"
             )
         moved = float(self.deviations.sum())
         if not moved > 0:
             raise WeightsRefused(
                 "replicate weights must differ from the weights, or they tell no error: all of "
-                "them are equal to the column of `count`"
+                "them are equal to these"
             )
         return float(self.squares.sum()) / moved
 

@@ -226,6 +226,7 @@ RIGHT = {
     "regress.weights": lambda w: w.pick(np.ones(12), w.rng.uniform(0.5, 2, 12)),
     "regress.clusters": lambda w: np.arange(12) // 2,
     "regress.strata": lambda w: np.arange(12) // 6,
+    "regress.replicate_weights": lambda w: None,
     "regress.by": lambda w: None,
     # the same name means something else there
     "Change.of": lambda w: w.pick("log_likelihood", "mean_log_likelihood", "distribution"),

@@ -8,8 +8,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ibukit._ground.arguments import Floats
-from ibukit.estimators.regression.likelihood import Likelihood
-from ibukit.tally.survey import Survey
 
 # Eigenvalue of the information per report, in units of the orthonormal design, up to which nothing
 # is known along a direction. On a ridge it is as small as the gradient, which ends at 1e-13; a
@@ -38,21 +36,17 @@ class Covariance:
     eigenvalues: Floats
 
     @classmethod
-    def at(
-        cls,
-        likelihood: Likelihood,
-        coefficients: Floats,
-        observed: Floats,
-        survey: Survey | None,
-    ) -> Covariance:
-        """Return that at a maximum; by the design of the survey if there is one."""
-        values, vectors = eigh(observed / likelihood.total)
+    def at(cls, observed: Floats, total: float, scores: Floats | None = None) -> Covariance:
+        """Return that of an information of so many reports; the sandwich if `scores` is given.
+
+        That is the covariance of the gradient, shape (p, p).
+        """
+        values, vectors = eigh(observed / total)
         flat = values <= FLAT_EIGENVALUE
         known = vectors[:, ~flat]
-        inverse = (known / (values[~flat] * likelihood.total)) @ known.T
-        if survey is not None:
-            inverse = inverse @ survey.covariance(likelihood.scores(coefficients)) @ inverse
-        return cls(inverse, vectors[:, flat], values)
+        inverse = (known / (values[~flat] * total)) @ known.T
+        matrix = inverse if scores is None else inverse @ scores @ inverse
+        return cls(matrix, vectors[:, flat], values)
 
     def standard_errors(self, gradients: Floats) -> Floats:
         """Return those of functions with these gradients, (..., p) in, (...) out; inf if flat."""

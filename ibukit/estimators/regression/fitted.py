@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from ibukit._ground.arguments import Floats, Ints, ReadOnlyArrays
 from ibukit.estimators.regression.covariance import Covariance
 from ibukit.estimators.regression.design import Covariates
 from ibukit.estimators.regression.likelihood import Likelihood
+from ibukit.estimators.regression.sampling import replicate_deviations
 from ibukit.tally.survey import Survey
 
 
@@ -33,6 +34,8 @@ class Fitted(ReadOnlyArrays):
     triangle : ndarray, shape (d + 1, d + 1)
         R.
     covariates : Covariates
+    secrets : tuple
+        Labels of all secrets but the first.
     survey : Survey or None
         Weights, strata and clusters, if some are given.
     n_rows : int
@@ -48,6 +51,7 @@ class Fitted(ReadOnlyArrays):
     columns: Floats
     triangle: Floats
     covariates: Covariates
+    secrets: tuple[Any, ...]
     survey: Survey | None
     n_rows: int
     kept: Ints
@@ -67,8 +71,18 @@ class Fitted(ReadOnlyArrays):
 
     @cached_property
     def covariance(self) -> Covariance:
-        """Covariance of the inner coefficients."""
-        return Covariance.at(self.likelihood, self.inner, self.observed, self.survey)
+        """Covariance of the inner coefficients, by the design of the survey if there is one."""
+        survey, total = self.survey, self.likelihood.total
+        base = Covariance.at(self.observed, total)
+        if survey is None:
+            return base
+        if len(survey.replicates):
+            # Along a flat direction a replicate's estimate may end anywhere.
+            moved = replicate_deviations(self, survey.replicates)
+            moved = moved - moved @ base.flat @ base.flat.T
+            return replace(base, matrix=survey.scale * (moved.T @ moved))
+        scores = survey.covariance(self.likelihood.scores(self.inner))
+        return Covariance.at(self.observed, total, scores)
 
     @cached_property
     def every_coefficient(self) -> Floats:

@@ -175,13 +175,18 @@ def weights_of(weights: Any, n: int) -> Floats:
     found = arguments.numbers("weights", arguments.whole_array("weights", weights), "numbers")
     if found.shape != (n,):
         raise ValueError(f"weights must be {n}, one for each row of X, got shape {found.shape}")
-    bad = ~((found >= 0) & np.isfinite(found))
-    if bad.any():
-        raise ValueError(
-            f"weights must be finite and not negative, got {found[bad][0]} at index "
-            f"{first_index(bad)}"
-        )
+    refuse_bad_weights("weights", found)
     if not found.any():
         raise ValueError("weights must not all be 0: nobody is left")
-    arguments.refuse_too_many("weights", found)
     return found.copy()
+
+
+def refuse_bad_weights(name: str, weights: Floats) -> None:
+    """Raise ValueError unless weights are finite, not negative, and of a sum that can be kept."""
+    bad = ~((weights >= 0) & np.isfinite(weights))
+    if bad.any():
+        raise ValueError(
+            f"{name} must be finite and not negative, got {weights[bad][0]} at index "
+            f"{first_index(bad)}"
+        )
+    arguments.refuse_too_many(name, weights)

@@ -16,7 +16,6 @@ from ibukit.estimators.regression.design import read_design, whitened
 from ibukit.estimators.regression.fitted import Fitted
 from ibukit.estimators.regression.inputs import (
     column,
-    labels_of,
     likelihood_rows,
     mechanisms_of,
     weights_of,
@@ -24,8 +23,8 @@ from ibukit.estimators.regression.inputs import (
 from ibukit.estimators.regression.likelihood import Likelihood
 from ibukit.estimators.regression.newton import maximise
 from ibukit.estimators.regression.regression import Regression, labels_in
+from ibukit.estimators.regression.sampling import survey_of
 from ibukit.estimators.regression.separation import refuse_if_separated
-from ibukit.tally.survey import Survey
 
 # Coefficients beyond which their information takes minutes and more memory than a laptop has.
 MAX_COEFFICIENTS = 2000
@@ -43,6 +42,7 @@ def regress(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
+    replicate_weights: Any = None,
     codes: bool = False,
     start: Any = None,
     max_iter: int = 500,
@@ -81,6 +81,10 @@ def regress(
         The stratum and the cluster in which each respondent was drawn, as for `Tally.from_table`.
         With either, standard errors are those of the design. People who report several times are
         clusters.
+    replicate_weights : array_like, shape (n, R), or sequence of str, optional
+        Replicates of `weights`, the weight included, or their columns of `data`. Standard errors
+        are then those of estimates with each of them, whatever made them: see `Tally.from_table`.
+        Without strata and clusters, which they express.
     codes : bool
         Reports that can be listed are places 0..m-1 in their list instead of labels.
     start : array_like, shape (d + 1, k - 1), optional
@@ -115,6 +119,8 @@ def regress(
         If `X` is a formula and formulaic is not installed.
     TooLarge
         If there are more than 2,000 coefficients, or the secrets have no end.
+    WeightsRefused
+        If replicate weights do not have about the sum of the weights, or are equal to them.
     ConvergenceError
         If `strict` and `tol` was missed; carries the best as ``.estimate``.
 
@@ -165,17 +171,16 @@ def regress(
     )
     counted = weights_of(None if weights is None else column("weights", weights, data), n)
     kept = np.flatnonzero(counted > 0)
-    names = {"stratum": ("strata", strata), "cluster": ("clusters", clusters)}
-    labels = {
-        key: np.array(list(map(str, labels_of(name, column(name, values, data), n))))[kept].tolist()
-        for key, (name, values) in names.items()
-        if values is not None
-    }
+    survey = survey_of(
+        counted,
+        kept,
+        data,
+        weights=weights,
+        strata=strata,
+        clusters=clusters,
+        replicate_weights=replicate_weights,
+    )
     columns, at, counted = columns[kept], at[kept], counted[kept]
-    survey = None
-    if labels or weights is not None:
-        survey = Survey.of_rows(np.arange(len(kept)), counted, **labels)
-        _refuse_one_unit(survey, clusters is not None)
     k = log_rows.shape[1]
     if (k - 1) * columns.shape[1] > MAX_COEFFICIENTS:
         raise TooLarge(
@@ -187,6 +192,7 @@ def regress(
         likelihood = Likelihood(inner_columns, log_rows, at, counted)
         begin = _start(start, (columns.shape[1], k - 1), triangle)
         found = maximise(likelihood, begin, max_iter)
+        secrets = labels_in(alphabet)[1:]
         fitted = Fitted(
             likelihood,
             arguments.frozen(found.coefficients),
@@ -194,19 +200,19 @@ def regress(
             columns,
             triangle,
             covariates,
+            secrets,
             survey,
             n,
             kept,
             data,
         )
-        secrets = labels_in(alphabet)[1:]
         refuse_if_separated(
             likelihood,
             found.coefficients,
             found.derivatives,
             fitted.to_covariates,
             covariates.names,
-            list(secrets),
+            secrets,
         )
         gradient = float(np.abs(found.derivatives.gradient).max()) / likelihood.total
         eigenvalues = eigvalsh(found.derivatives.observed / likelihood.total)
@@ -250,12 +256,3 @@ def _start(start: Any, shape: tuple[int, int], triangle: Floats) -> Floats:
             f"{arguments.brief(found.tolist())}"
         )
     return inner
-
-
-def _refuse_one_unit(survey: Survey, by_clusters: bool) -> None:
-    if survey.degrees_of_freedom < 1:
-        name, what = ("clusters", "clusters") if by_clusters else ("weights", "reports of weight")
-        raise ValueError(
-            f"{name} must have at least two {what} in a stratum, or no error is known, got one in "
-            "each: leave it out"
-        )

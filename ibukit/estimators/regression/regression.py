@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, stdtr
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, ReadOnlyArrays
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.domain.status import Status
 from ibukit.errors import ConvergenceError, WeightsRefused
 from ibukit.estimators.regression.averages import (
@@ -97,7 +98,8 @@ class Regression(ReadOnlyArrays):
         """Return covariances of the coefficients, shape (p, p); inf where nothing is known.
 
         They are in the order of `to_frame`: all variables of the first secret, then of the next.
-        The inverse of the observed information; of weighted or clustered reports the sandwich.
+        The inverse of the observed information; of weighted or clustered reports the sandwich, and
+        with replicate weights their scale times the sum of squared deviations of the estimates.
 
         Examples
         --------
@@ -118,7 +120,9 @@ class Regression(ReadOnlyArrays):
     def interval(self, level: float = 0.95, method: str = "wald") -> tuple[Floats, Floats]:
         r"""Return the ends of an interval of each coefficient, both of their shape.
 
-        - ``"wald"``: the estimate -+ z standard errors.
+        - ``"wald"``: the estimate -+ z standard errors, with z the normal quantile. If the errors
+          are by the design of a survey, it is that of Student's distribution, with as many degrees
+          of freedom as there are units (clusters, or reports) minus strata, or replicates minus 1.
         - ``"profile"``: where twice the fall of the likelihood, maximised over all other
           coefficients, stays below :math:`z^{2}`. Its level is closer to `level` where reports are
           few; an end is infinite where the likelihood never falls that far.
@@ -150,7 +154,7 @@ class Regression(ReadOnlyArrays):
         0.796 to 1.538
         0.804 to 1.549
         """
-        z = _quantile(level)
+        z = self._quantile(level)
         if not arguments.is_one_of(method, METHODS):
             raise ValueError(f"method must be {arguments.choices(METHODS)}, got {method!r}")
         if method == "wald":
@@ -178,7 +182,7 @@ class Regression(ReadOnlyArrays):
         -------
         pandas.DataFrame
             Columns coefficient, standard_error, z, p_value (of a coefficient of 0, two-sided, by
-            Wald), lower and upper. Index: (secret, variable).
+            Wald, with the distribution of `interval`), lower and upper. Index: (secret, variable).
 
         Examples
         --------
@@ -193,12 +197,15 @@ class Regression(ReadOnlyArrays):
                x1                1.17            0.19  6.16
         """
         lower, upper = self.interval(level, method)
-        z = self.coefficients / self.standard_errors()
+        z, survey = self.coefficients / self.standard_errors(), self._fitted.survey
+        tail = ndtr(-np.abs(z))
+        if survey is not None:
+            tail = stdtr(survey.degrees_of_freedom, -np.abs(z))
         columns = {
             "coefficient": self.coefficients,
             "standard_error": self.standard_errors(),
             "z": z,
-            "p_value": 2 * ndtr(-np.abs(z)),
+            "p_value": 2 * tail,
             "lower": lower,
             "upper": upper,
         }
@@ -278,7 +285,7 @@ class Regression(ReadOnlyArrays):
         old   no            0.500           0.029
               yes           0.500           0.029
         """
-        z, fitted = _quantile(level), self._fitted
+        z, fitted = self._quantile(level), self._fitted
         values = column("groups", groups, fitted.data)
         labels = labels_of("groups", values, fitted.n_rows)
         members: dict[Any, list[int]] = {}
@@ -331,7 +338,7 @@ class Regression(ReadOnlyArrays):
         no     x1        -0.252           0.035
         yes    x1         0.252           0.035
         """
-        z, fitted = _quantile(level), self._fitted
+        z, fitted = self._quantile(level), self._fitted
         shares = fitted.likelihood.weights / fitted.likelihood.total
         with one_thread():
             effects, gradients = marginal_effects(fitted.columns, fitted.coefficients, shares)
@@ -350,6 +357,11 @@ class Regression(ReadOnlyArrays):
         """Standard errors in the order of `covariance`, shape (p,)."""
         with one_thread():
             return self._fitted.covariance.standard_errors(self._fitted.every_coefficient)
+
+    def _quantile(self, level: float) -> float:
+        """Half-width of an interval in standard errors: of Student if these are by a design."""
+        level, survey = arguments.fraction("level", level, "()"), self._fitted.survey
+        return normal_quantile(level) if survey is None else survey.quantile(level)
 
     def _in_shape(self, values: Floats) -> Floats:
         """Numbers in the order of `covariance` as an array of the shape of the coefficients."""
@@ -388,10 +400,6 @@ def labels_in(alphabet: Alphabet) -> tuple[Any, ...]:
     """Return the labels of an alphabet; cells of a grid are tuples."""
     labels = alphabet.labels_of(np.arange(len(alphabet)))
     return tuple(map(tuple, labels.tolist())) if labels.ndim == 2 else tuple(labels.tolist())
-
-
-def _quantile(level: float) -> float:
-    return float(ndtri((1 + arguments.fraction("level", level, "()")) / 2))
 
 
 def _with_ends(name: str, values: Floats, errors: Floats, z: float) -> dict[str, Floats]:

@@ -29,7 +29,7 @@ def refuse_if_separated(
     now: Derivatives,
     to_covariates: Floats,
     names: tuple[str, ...],
-    secrets: list[object],
+    secrets: tuple[object, ...],
 ) -> None:
     """Raise SeparatedDesign if the likelihood never falls along a ray, and falls on its way back.
 
@@ -65,7 +65,7 @@ def _rays(
             yield -ray.reshape(coefficients.shape)
 
 
-def _refuse(ray: Floats, names: tuple[str, ...], secrets: list[object]) -> None:
+def _refuse(ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...]) -> None:
     """Raise SeparatedDesign, which names the coefficients that go to infinity."""
     # Relative to the largest: other coefficients move by rounding only.
     moving = np.argwhere(np.abs(ray) > 1e-3 * np.abs(ray).max())[:3]

@@ -1,0 +1,123 @@
+"""The sampling design of the respondents of a regression, and refits by replicate weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.errors import ConvergenceError, SeparatedDesign
+from ibukit.estimators.regression.inputs import column, labels_of, refuse_bad_weights
+from ibukit.estimators.regression.newton import maximise
+from ibukit.estimators.regression.separation import refuse_if_separated
+from ibukit.tally.survey import Survey
+
+if TYPE_CHECKING:
+    from ibukit.estimators.regression.fitted import Fitted
+
+MAX_STEPS = 200
+# Largest gradient per report at the maximum of a replicate.
+GRADIENT_TOLERANCE = 1e-9
+
+
+def survey_of(
+    counted: Floats,
+    kept: Ints,
+    data: Any,
+    *,
+    weights: Any,
+    strata: Any,
+    clusters: Any,
+    replicate_weights: Any,
+) -> Survey | None:
+    """Return the survey of the respondents `kept`, or None if they are a simple sample.
+
+    `counted` are the weights of all rows, ones if `weights` is None.
+    """
+    n = len(counted)
+    names = {"stratum": ("strata", strata), "cluster": ("clusters", clusters)}
+    labels = {
+        key: np.array(list(map(str, labels_of(name, column(name, values, data), n))))[kept].tolist()
+        for key, (name, values) in names.items()
+        if values is not None
+    }
+    own = counted[kept]
+    if replicate_weights is not None:
+        if weights is None or labels:
+            raise ValueError(
+                "replicate_weights must be given with weights, and without strata and clusters, "
+                "which they already express"
+            )
+        replicates = _replicate_weights(replicate_weights, data, n)[:, kept]
+        deviations = ((replicates - own) ** 2).sum(axis=0)
+        survey = Survey.of_rows(
+            np.arange(len(kept)), own, replicates=replicates, deviations=deviations
+        )
+        # Its scale is computed here, because it refuses factors without the weight.
+        assert survey.scale > 0
+        return survey
+    if weights is None and not labels:
+        return None
+    survey = Survey.of_rows(np.arange(len(kept)), own, **labels)
+    _refuse_one_unit(survey, clusters is not None)
+    return survey
+
+
+def _replicate_weights(values: Any, data: Any, n: int) -> Floats:
+    """Return a row for each replicate, shape (R, n); `values` has a column for each."""
+    name = "replicate_weights"
+    if isinstance(values, (list, tuple)) and all(isinstance(each, str) for each in values):
+        columns = [column(name, each, data) for each in values]
+        found = np.array([arguments.numbers(name, each, "numbers") for each in columns])
+    else:
+        found = arguments.numbers(name, arguments.whole_array(name, values), "numbers").T
+    if found.ndim != 2 or len(found) < 2 or found.shape[1] != n:
+        raise ValueError(
+            f"{name} must be names of at least two columns of data, or have a row for each of {n} "
+            f"rows of X and at least two columns, got shape {found.T.shape}"
+        )
+    refuse_bad_weights(name, found.T)
+    if not found.any(axis=1).all():
+        raise ValueError(f"{name} must not all be 0 in a column: nobody is left")
+    return found.copy()
+
+
+def replicate_deviations(fitted: Fitted, replicates: Floats) -> Floats:
+    """Return estimates with replicate weights minus the estimate, one after the other, (R, p)."""
+    centre, likelihood = fitted.inner, fitted.likelihood
+    moved = np.empty((len(replicates), centre.size))
+    for index, weights in enumerate(replicates):
+        here = np.flatnonzero(weights > 0)
+        drawn = replace(
+            likelihood,
+            design=likelihood.design[here],
+            at=likelihood.at[here],
+            weights=weights[here],
+        )
+        found = maximise(drawn, centre, MAX_STEPS)
+        names = fitted.covariates.names
+        try:
+            refuse_if_separated(drawn, *found[:2], fitted.to_covariates, names, fitted.secrets)
+        except SeparatedDesign as error:
+            raise SeparatedDesign(f"replicate_weights, column {index}: {error}") from None
+        gradient = float(np.abs(found.derivatives.gradient).max()) / drawn.total
+        if gradient > GRADIENT_TOLERANCE:
+            raise ConvergenceError(
+                f"replicate_weights has no maximum near the estimate in column {index}, where the "
+                f"gradient per report is {gradient:.3g}: give strata and clusters instead",
+                fitted.coefficients,
+            )
+        moved[index] = (found.coefficients - centre).ravel()
+    return moved
+
+
+def _refuse_one_unit(survey: Survey, by_clusters: bool) -> None:
+    if survey.degrees_of_freedom < 1:
+        name, what = ("clusters", "clusters") if by_clusters else ("weights", "reports of weight")
+        raise ValueError(
+            f"{name} must have at least two {what} in a stratum, or no error is known, got one in "
+            "each: leave it out"
+        )
