@@ -1,0 +1,124 @@
+"""Errors of shares by the design of a survey, beside formulas by hand and statsmodels.
+
+With Warner's design of probability p the share is (y - (1 - p)) / (2 p - 1), y the weighted mean of
+the reports, so its errors are those of a mean divided by 2 p - 1.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+import ibukit as ik
+
+P = 0.8
+DESIGN = ik.MatrixMechanism([[P, 1 - P], [1 - P, P]], alphabet=["no", "yes"])
+FACTOR = 2 * P - 1
+
+
+def table(seed=1, n=240, n_clusters=12):
+    rng = np.random.default_rng(seed)
+    clusters = rng.permutation(np.arange(n) % n_clusters)
+    rate = rng.uniform(0.35, 0.6, n_clusters)[clusters]
+    said = rng.random(n) < rate
+    return pd.DataFrame(
+        {
+            "report": np.where(said, "yes", "no"),
+            "y": said.astype(float),
+            "w": rng.uniform(0.5, 2, n),
+            "stratum": np.where(clusters < n_clusters // 2, "a", "b"),
+            "cluster": clusters,
+            "sex": rng.choice(["f", "m"], n),
+        }
+    )
+
+
+def share(frame, **options):
+    tally = ik.Tally.from_table(frame, DESIGN, report="report", count="w", weighted=True, **options)
+    return ik.mle(tally)
+
+
+def residual_totals(frame):
+    """Totals of w (y - mean) / W by stratum and cluster."""
+    mean = np.average(frame.y, weights=frame.w)
+    moved = frame.w * (frame.y - mean) / frame.w.sum()
+    return moved.groupby([frame.stratum, frame.cluster]).sum()
+
+
+def test_strata_of_clusters_have_the_linearised_variance_of_a_ratio():
+    frame = table()
+    totals = residual_totals(frame)
+    variance = sum(6 * np.var(totals[h], ddof=1) for h in "ab")
+    found = share(frame, strata="stratum", clusters="cluster")
+    mean = np.average(frame.y, weights=frame.w)
+    assert found.distribution[1] == pytest.approx((mean - 1 + P) / FACTOR, abs=1e-9)
+    error = np.sqrt(variance) / FACTOR
+    assert found.standard_errors() == pytest.approx([error, error], rel=1e-6)
+    _, upper = found.interval(0.9, method="wald")
+    assert upper - found.distribution == pytest.approx(t.ppf(0.95, 10) * error, rel=1e-6)
+
+
+def test_clusters_alone_are_those_of_a_weighted_mean_of_statsmodels():
+    sm = pytest.importorskip("statsmodels.api")
+    frame = table(2)
+    options = {"groups": frame.cluster, "use_correction": False}
+    theirs = sm.WLS(frame.y, np.ones(240), frame.w).fit(cov_type="cluster", cov_kwds=options)
+    error = np.sqrt(12 / 11) * theirs.bse.iloc[0] / FACTOR
+    found = share(frame, clusters="cluster")
+    assert found.standard_errors()[1] == pytest.approx(error, rel=1e-6)
+
+
+def test_replicate_weights_have_the_jackknife_of_means():
+    frame = table(3)
+    names = []
+    for c in range(12):
+        names.append(f"r{c}")
+        frame[names[-1]] = frame.w * (frame.cluster != c) * 12 / 11
+    means = [np.average(frame.y, weights=frame[name]) for name in names]
+    whole = np.average(frame.y, weights=frame.w)
+    error = np.sqrt(11 / 12 * ((np.array(means) - whole) ** 2).sum()) / FACTOR
+    found = share(frame, replicate_weights=names)
+    assert found.standard_errors()[1] == pytest.approx(error, rel=1e-6)
+    _, upper = found.interval(0.9, method="wald")
+    assert upper[1] - found.distribution[1] == pytest.approx(t.ppf(0.95, 11) * error, rel=1e-6)
+
+
+def test_a_group_is_a_domain_whose_strata_keep_the_units_without_its_people():
+    frame = table(4)
+    # Nobody of the first cluster is of the group, yet stratum a has still six units.
+    frame.loc[frame.cluster == 0, "sex"] = "m"
+    women = frame[frame.sex == "f"]
+    totals = residual_totals(women)
+    totals["a", 0] = 0.0
+    variance = sum(6 * np.var(totals[h], ddof=1) for h in "ab")
+    groups = share(frame, strata="stratum", clusters="cluster", groups="sex")
+    assert groups["f"].standard_errors()[1] == pytest.approx(np.sqrt(variance) / FACTOR, rel=1e-6)
+    alone = share(women, strata="stratum", clusters="cluster")
+    assert alone.standard_errors()[1] != pytest.approx(np.sqrt(variance) / FACTOR, rel=1e-3)
+
+
+def test_profile_intervals_are_those_of_the_deviance_divided_by_the_design_effect():
+    frame = table(5)
+    found = share(frame, strata="stratum", clusters="cluster")
+    mean, weight = np.average(frame.y, weights=frame.w), frame.w.sum()
+    effect = (found.standard_errors()[1] * FACTOR) ** 2 * weight / (mean * (1 - mean))
+
+    def deviance(of):
+        """Twice the fall of the weighted log-likelihood of yes and no."""
+        rate = 1 - P + FACTOR * of
+        return (
+            2 * weight * (mean * np.log(mean / rate) + (1 - mean) * np.log((1 - mean) / (1 - rate)))
+        )
+
+    lower, upper = found.interval(0.9, method="profile")
+    limit = effect * t.ppf(0.95, 10) ** 2
+    assert deviance(lower[1]) == pytest.approx(limit, rel=1e-4)
+    assert deviance(upper[1]) == pytest.approx(limit, rel=1e-4)
+
+
+def test_weights_of_equal_size_in_one_stratum_are_a_simple_sample():
+    frame = table(6).assign(w=2.5)
+    found = share(frame)
+    mean = frame.y.mean()
+    error = np.sqrt(mean * (1 - mean) / 239) / FACTOR
+    assert found.standard_errors()[1] == pytest.approx(error, rel=1e-6)
