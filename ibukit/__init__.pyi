@@ -103,6 +103,7 @@ from .mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
 from .mechanisms import UnaryEncoding as UnaryEncoding
 from .mechanisms import average_mechanism as average_mechanism
 from .mechanisms import compose as compose
+from .mechanisms import product as product
 from .planning import plan as plan
 from .tally import Tally as Tally
 
@@ -192,6 +193,7 @@ __all__ = [
     "posterior",
     "posterior_mean",
     "privacy",
+    "product",
     "project_to_simplex",
     "quantize",
     "rate_distortion",

@@ -86,6 +86,7 @@ NAMES = [
     "posterior",
     "posterior_mean",
     "privacy",
+    "product",
     "project_to_simplex",
     "quantize",
     "rate_distortion",

@@ -36,6 +36,7 @@ from ibukit.mechanisms.matrix import MatrixMechanism as MatrixMechanism
 from ibukit.mechanisms.matrix import compose as compose
 from ibukit.mechanisms.mixtures.average import average_mechanism as average_mechanism
 from ibukit.mechanisms.mixtures.free_will import FreeWill as FreeWill
+from ibukit.mechanisms.mixtures.product import product as product
 from ibukit.mechanisms.numeric.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
 from ibukit.mechanisms.numeric.discrete_square_wave import DiscreteSquareWave as DiscreteSquareWave
 from ibukit.mechanisms.numeric.duchi import Duchi as Duchi
