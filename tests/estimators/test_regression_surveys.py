@@ -175,6 +175,15 @@ def test_a_replicate_without_an_estimate_is_named():
         found.standard_errors()
 
 
+def test_a_replicate_that_misses_its_maximum_is_named(monkeypatch):
+    X, reports, weights, _, clusters = survey(8)
+    R = delete_one(weights, clusters)
+    found = ik.regress(X, reports, MECHANISM, weights=weights, replicate_weights=R)
+    monkeypatch.setattr("ibukit.estimators.regression.sampling.MAX_STEPS", 0)
+    with pytest.raises(ik.errors.WeightsRefused, match=r"no maximum .* in column 0"):
+        found.standard_errors()
+
+
 W, N = np.ones(4), ["no", "yes", "no", "yes"]
 GOOD = np.array([[0, 2], [2, 0], [2, 0], [0, 2]])
 REFUSED = [

@@ -78,7 +78,14 @@ class Fitted(ReadOnlyArrays):
             return base
         if len(survey.replicates):
             # Along a flat direction a replicate's estimate may end anywhere.
-            moved = replicate_deviations(self, survey.replicates)
+            moved = replicate_deviations(
+                self.likelihood,
+                self.inner,
+                survey.replicates,
+                self.to_covariates,
+                self.covariates.names,
+                self.secrets,
+            )
             moved = moved - moved @ base.flat @ base.flat.T
             return replace(base, matrix=survey.scale * (moved.T @ moved))
         scores = survey.covariance(self.likelihood.scores(self.inner))

@@ -101,6 +101,11 @@ class Regression(ReadOnlyArrays):
         The inverse of the observed information; of weighted or clustered reports the sandwich, and
         with replicate weights their scale times the sum of squared deviations of the estimates.
 
+        Raises
+        ------
+        SeparatedDesign, WeightsRefused
+            If there is no estimate with one of the replicate weights.
+
         Examples
         --------
         >>> import numpy as np, ibukit as ik

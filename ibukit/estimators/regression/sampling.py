@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.errors import ConvergenceError, SeparatedDesign
+from ibukit.errors import SeparatedDesign, WeightsRefused
 from ibukit.estimators.regression.inputs import column, labels_of, refuse_bad_weights
+from ibukit.estimators.regression.likelihood import Likelihood
 from ibukit.estimators.regression.newton import maximise
 from ibukit.estimators.regression.separation import refuse_if_separated
 from ibukit.tally.survey import Survey
-
-if TYPE_CHECKING:
-    from ibukit.estimators.regression.fitted import Fitted
 
 MAX_STEPS = 200
 # Largest gradient per report at the maximum of a replicate.
@@ -85,9 +83,18 @@ def _replicate_weights(values: Any, data: Any, n: int) -> Floats:
     return found.copy()
 
 
-def replicate_deviations(fitted: Fitted, replicates: Floats) -> Floats:
-    """Return estimates with replicate weights minus the estimate, one after the other, (R, p)."""
-    centre, likelihood = fitted.inner, fitted.likelihood
+def replicate_deviations(
+    likelihood: Likelihood,
+    centre: Floats,
+    replicates: Floats,
+    to_covariates: Floats,
+    names: tuple[str, ...],
+    secrets: tuple[Any, ...],
+) -> Floats:
+    """Return estimates with replicate weights minus the estimate `centre`, shape (R, p).
+
+    The last three are as `refuse_if_separated` takes them.
+    """
     moved = np.empty((len(replicates), centre.size))
     for index, weights in enumerate(replicates):
         here = np.flatnonzero(weights > 0)
@@ -98,17 +105,15 @@ def replicate_deviations(fitted: Fitted, replicates: Floats) -> Floats:
             weights=weights[here],
         )
         found = maximise(drawn, centre, MAX_STEPS)
-        names = fitted.covariates.names
         try:
-            refuse_if_separated(drawn, *found[:2], fitted.to_covariates, names, fitted.secrets)
+            refuse_if_separated(drawn, *found[:2], to_covariates, names, secrets)
         except SeparatedDesign as error:
             raise SeparatedDesign(f"replicate_weights, column {index}: {error}") from None
         gradient = float(np.abs(found.derivatives.gradient).max()) / drawn.total
         if gradient > GRADIENT_TOLERANCE:
-            raise ConvergenceError(
+            raise WeightsRefused(
                 f"replicate_weights has no maximum near the estimate in column {index}, where the "
-                f"gradient per report is {gradient:.3g}: give strata and clusters instead",
-                fitted.coefficients,
+                f"gradient per report is {gradient:.3g}: give strata and clusters instead"
             )
         moved[index] = (found.coefficients - centre).ravel()
     return moved
