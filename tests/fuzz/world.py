@@ -57,6 +57,7 @@ MECHANISMS = {
         "instantaneous": Chances(0.7, 0.2),
         "rounds": 2,
     },
+    "product": lambda _: {},
 }
 ON_A_LINE = {
     "LinearGeometric",
@@ -171,6 +172,10 @@ class World:
     def mechanism(self):
         if self.kind == "MatrixMechanism":
             return ik.MatrixMechanism(self.matrix)
+        if self.kind == "product":
+            # tuples of a secret and of something that is the same for all
+            same = ik.MatrixMechanism([[0.25, 0.75]], alphabet=["x"])
+            return ik.product(ik.RandomizedResponse(self.alphabet, self.epsilon), same)
         room = ik if hasattr(ik, self.kind) else ik.surveys
         return getattr(room, self.kind)(self.alphabet, **MECHANISMS[self.kind](self))
 

@@ -196,7 +196,7 @@ def test_a_matrix_of_all_tuples_that_would_be_too_large_is_not_needed():
 LOSSY = ik.MatrixMechanism([[0.5, 0.1], [0.2, 0.7]], efficiency=[0.6, 0.9])
 MEASURED = ik.MatrixMechanism.from_trials([[90, 10], [10, 90]])
 REFUSED = [
-    ((), TypeError, "at least one"),
+    ((), TypeError, "product must have at least one mechanism"),
     ((SMOKES, 3), TypeError, "mechanisms must be mechanisms, got 3 at index 1"),
     (([SMOKES, AGE],), TypeError, "got .* at index 0"),
     ((SMOKES, ik.Rappor(3, 1.0)), ValueError, "label each.* at index 1 has not: take Matrix"),

@@ -98,7 +98,7 @@ class ProductMechanism(FiniteMechanism):
         """Check the parts."""
         parts = arguments.items("mechanisms", self.parts, "mechanisms, one for each attribute")
         if not parts:
-            raise TypeError("mechanisms must be at least one, got none")
+            raise TypeError("product must have at least one mechanism, got none: give one or more")
         for place, part in enumerate(parts):
             if not isinstance(part, Mechanism):
                 raise TypeError(
