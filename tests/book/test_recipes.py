@@ -31,8 +31,8 @@ def test_each_recipe_runs_with_the_first_lines_alone():
         alone = {}
         exec(HEAD + block, alone)
         lines = [line for line in block.splitlines() if line.strip()]
-        assert len(lines) <= 14, name
-        assert max(map(len, block.splitlines())) <= 88, name
+        assert len(lines) <= 12, name
+        assert max(map(len, block.splitlines())) <= 79, name
         assert all(f"**{word}" in section for word in ("Question.", "It assumes", "Read on:"))
     assert len(SECTIONS) == 9
 
