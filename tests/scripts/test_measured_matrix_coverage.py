@@ -81,7 +81,7 @@ def test_the_stored_draws_are_made_anew(setting, method):
 @pytest.mark.parametrize("method", ["profile", "posterior", "guaranteed", "bootstrap"])
 def test_the_slow_draws_are_made_anew(method):
     draws = round(coverage.DRAWS * coverage.METHODS[method])
-    new = coverage.measure(setting_of("test", "rare", "50", 300), method, draws)
+    new = coverage.measure(setting_of("test", "rare", "50", 3_000), method, draws)
     assert new["covered"] == float(STORED[coverage.key(new)]["covered"])
 
 
