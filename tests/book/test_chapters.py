@@ -152,3 +152,28 @@ def test_a_float_as_python_writes_it_is_caught():
         outputs = [{"data": {"application/papermill.record/text/plain": repr(value)}}]
         assert bare_floats({"outputs": outputs}) == [repr(value)]
     assert bare_floats({"outputs": [{"text": "0.05 ± 0.01, 1e-09, 0.00010, 7.376104"}]}) == []
+
+
+# not after a letter or a brace, as in TeX: \begin{tabular}{lrr}
+FIELD = re.compile(
+    r"(?<![A-Za-z}])\{[A-Za-z_][\w.]*(?:\([^{}]*\)|\[[^{}]*\])*(?:![rsa])?(?::[^{}\s]*)?\}"
+)
+
+
+def raw_fields(cell: Any) -> list[str]:
+    """Fields that a cell shows unformatted, since the string lacks its f."""
+    texts = [output.get("text", "") for output in cell["outputs"]]
+    for output in cell["outputs"]:
+        texts += [text for mime, text in output.get("data", {}).items() if "text/" in mime]
+    return FIELD.findall(" ".join(map(str, texts)))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_no_output_shows_an_unformatted_field(path):
+    assert [field for cell in code_cells(path) for field in raw_fields(cell)] == []
+
+
+def test_an_unformatted_field_is_found_and_a_set_is_not():
+    for field in ("{beta:g}", "{left[beta]}", "{name}", "{x.mean():.2f}", "{x!r}"):
+        assert raw_fields({"outputs": [{"data": {"text/html": f"<td>{field}</td>"}}]}) == [field]
+    assert raw_fields({"outputs": [{"text": "{1, 2} {'a': 1} {a, b} {}"}]}) == []
