@@ -1,0 +1,64 @@
+"""The page of all advice says no more than the chapter that counts it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
+
+
+def cells(stem: str) -> list[Any]:
+    return nbformat.read(BOOK / "chapters" / f"{stem}.ipynb", 4).cells
+
+
+def glued(stem: str) -> dict[str, str]:
+    """What the committed run of a chapter glued, by name."""
+    outputs = [o for cell in cells(stem) for o in cell.get("outputs", [])]
+    marked = [o for o in outputs if "scrapbook" in o.get("metadata", {})]
+    return {
+        o["metadata"]["scrapbook"]["name"]: next(iter(o["data"].values())).strip("'")
+        for o in marked
+    }
+
+
+def row(case: str) -> str:
+    [found] = [line for line in ADVICE.splitlines() if line.startswith(f"| {case}")]
+    return found
+
+
+def test_the_counts_of_the_advice_are_those_of_the_chapter():
+    of = glued("what-to-run")
+    alike = row("Neighbours are alike (ages, places), and the truth is the people's own")
+    assert f"in {of['n_alike_good']} of {of['n_alike']} settings" in alike
+    heaped = row("Heaps on a smooth curve")
+    assert 'ik.smooth(t, of="frequencies")' in heaped
+    assert f"closer by {of['heap_gain']} % at most" in heaped
+    assert f"up to {of['heap_loss']} times" in heaped
+    few = row("Nearly everybody on a few values")
+    assert "`ik.mle(t)`" in few
+    assert f"in {of['n_few']} of {of['n_few']} settings" in few
+
+
+def test_the_chart_draws_the_calls_that_the_table_gives():
+    chart = (BOOK / "schematics" / "decision-tree.svg").read_text("utf8")
+    drawn = "".join(re.findall(r"<tspan[^>]*>([^<]*)</tspan>", chart))
+    of_chart = set(re.findall(r"ik\.\w+", drawn))
+    of_table = set(re.findall(r"ik\.\w+", "".join(re.findall(r"^\|.*$", ADVICE, re.MULTILINE))))
+    assert of_chart == of_table - {"ik.surveys"}
+    assert "heaps" not in chart
+
+
+@pytest.mark.parametrize("page", ["your-own-data", "what-to-run", "which-estimator"])
+def test_a_page_that_pools_names_the_assumption_its_test_and_the_remedy(page):
+    text = ADVICE
+    if page != "which-estimator":
+        text = "\n".join(c["source"] for c in cells(page) if c["cell_type"] == "markdown")
+    assert re.search(r"(has|had) nothing to do with the secret", text)
+    for word in ("pool_test", "ik.combine_results", "sec-choice", "evidence-own-choice"):
+        assert word in text, word
