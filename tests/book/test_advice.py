@@ -14,7 +14,8 @@ ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
 
 
 def cells(stem: str) -> list[Any]:
-    return nbformat.read(BOOK / "chapters" / f"{stem}.ipynb", 4).cells
+    folder = BOOK if stem == "index" else BOOK / "chapters"
+    return nbformat.read(folder / f"{stem}.ipynb", 4).cells
 
 
 def glued(stem: str) -> dict[str, str]:
@@ -62,3 +63,19 @@ def test_a_page_that_pools_names_the_assumption_its_test_and_the_remedy(page):
     assert re.search(r"(has|had) nothing to do with the secret", text)
     for word in ("pool_test", "ik.combine_results", "sec-choice", "evidence-own-choice"):
         assert word in text, word
+
+
+def test_the_curve_of_the_landing_page_needs_no_truth_and_its_numbers_come_from_code():
+    drawing = next(cell["source"] for cell in cells("index") if cell["cell_type"] == "code")
+    assert "estimate = ik.smooth(tally)" in drawing
+    assert "stop=" not in drawing
+    prose = "\n".join(c["source"] for c in cells("index") if c["cell_type"] == "markdown")
+    for name in ("steps", "smooth", "ibu"):
+        assert f"{{glue:text}}`index_{name}`" in prose
+    # a number of steps of ik.mle that is typed is another one after the next change of a solver
+    typed = (
+        r"(method|ik\.mle|ibukit\.mle)\W+takes (\d+|two|three|four|five|six|seven|eight|nine|ten)"
+    )
+    assert not re.search(typed, prose)
+    answer = cells("fast-ibu")[0]["source"]
+    assert "`ik.mle` {glue:text}`mle_default`" in answer
