@@ -69,3 +69,10 @@ def test_the_pencil_and_the_package_agree(yes, inverse, step, factor):
     assert ik.inv(tally, post="none")["yes"] == pytest.approx(inverse / 100)
     assert ik.ibu(tally, stop=ik.Steps(1))["yes"] == pytest.approx(step / 100)
     assert ik.gap(tally, [0.5, 0.5]) == pytest.approx(np.log(factor))
+
+
+def test_the_gap_of_the_pencil_is_the_first_line_of_the_output_below_it():
+    cells = json.loads(PATH.read_text("utf8"))["cells"]
+    [at] = [i for i, cell in enumerate(cells) if "ln 1.1 = 0.0953" in "".join(cell["source"])]
+    printed = "".join(cells[at + 1]["outputs"][0]["text"]).splitlines()[0]
+    assert printed == f"after  0 steps: 50.0%, gap {np.log(1.1):.4f}"
