@@ -135,3 +135,13 @@ def test_the_rappor_of_pure_ldp_spends_more_than_was_asked_for():
     assert 2 * 2 * np.log((1 - f / 2) / (f / 2)) > 6 > 3  # of two hash functions
     assert theirs["RAPPOR epsilon of f = 1/2, 2 hash functions"] == pytest.approx(4 * np.log(3))
     assert none == printed("pure-ldp", "rounds to two digits")[0] == 0
+
+
+def test_opendp_debiases_bits_as_inversion_does_and_has_the_last_bit_first():
+    kept = read("opendp_debias")
+    f = kept["f"]
+    padded = np.pad(BITWISE, ((0, 0), (0, 8 - SECRETS)))
+    tally = ik.UnaryEncoding(8, 1 - f / 2, f / 2).tally(padded)
+    debiased = np.array(kept["debiased"])[::-1] / N
+    np.testing.assert_allclose(debiased, ik.inv(tally, "none").distribution, atol=1e-12)
+    assert debiased.min() < 0  # neither repaired nor a likelihood
