@@ -15,6 +15,7 @@ HEAD = [
     "MLE",
     "its seconds",
     "MLE's seconds",
+    "of these, conversion",
     "clients' seconds",
 ]
 PEOPLE = {"ages": "the ages of Adult", "words": "words by Zipf's law"}
@@ -41,21 +42,40 @@ def _line(library: str, protocol: str, rows: pd.DataFrame) -> str:
     other = f"{_error(by, theirs[1])} ({theirs[1].split(', ')[-1]})" if len(theirs) > 1 else "–"
     ours = "ibukit, debiased"
     seconds = [_seconds(by, one) for one in (theirs[0], "ibukit, MLE")]
+    conversion = f"{by.conversion_seconds['ibukit, MLE']:.2g}"
     clients = f"{by.client_seconds[theirs[0]]:.2g}, {by.client_seconds['ibukit, MLE']:.2g}"
     debiased = _error(by, ours) if ours in by.index else "–"
     return _row(
-        [name, _error(by, theirs[0]), other, debiased, _error(by, "ibukit, MLE"), *seconds, clients]
+        [
+            name,
+            _error(by, theirs[0]),
+            other,
+            debiased,
+            _error(by, "ibukit, MLE"),
+            *seconds,
+            conversion,
+            clients,
+        ]
     )
 
 
 def _seconds(by: pd.DataFrame, name: str) -> str:
-    return by.note[name] if pd.isna(by.seconds[name]) else f"{by.seconds[name]:.2g}"
+    """From the library's reports: ours with their conversion."""
+    seconds = by.seconds[name]
+    if pd.isna(seconds):
+        return str(by.note[name])
+    if name.startswith("ibukit"):
+        seconds += by.conversion_seconds[name]
+    return f"{seconds:.2g}"
 
 
 def _error(by: pd.DataFrame, name: str) -> str:
     if pd.isna(by.squared_error[name]):
         return "–"
-    return f"{_short(SCALE * by.squared_error[name])} ± {_short(SCALE * by.standard_error[name])}"
+    shown = _short(SCALE * by.squared_error[name])
+    if pd.isna(by.standard_error[name]):  # too few repetitions for one
+        return shown
+    return f"{shown} ± {_short(SCALE * by.standard_error[name])}"
 
 
 def _short(x: float) -> str:
@@ -119,6 +139,6 @@ def short(table: pd.DataFrame) -> str:
                 # all libraries but one repair before they return anything
                 first = theirs[:2] if library == "pure-ldp" else ["–", theirs[0]]
                 cells += [*first, *["–"] * (2 - len(first)), _error(by, "ibukit, MLE")]
-            seconds = [by.seconds.iloc[0], by.seconds["ibukit, MLE"]]
-            lines.append(_row([*cells, *(f"{one:.2g}" for one in seconds)]))
+            seconds = [_seconds(by, one) for one in (by.index[0], "ibukit, MLE")]
+            lines.append(_row([*cells, *seconds]))
     return "\n".join(lines) + "\n"

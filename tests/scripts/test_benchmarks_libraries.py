@@ -3,6 +3,7 @@ our side of the race, without the libraries, and the page that lists their names
 """
 
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from ibukit.testing import check_channel
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
+FOREIGN = ROOT / "tests" / "foreign"
 PAGE = (ROOT / "book" / "other-libraries.md").read_text("utf8")
 
 
@@ -32,6 +34,30 @@ def recorded(name):
 def test_the_page_lists_every_protocol_that_the_packages_have(row):
     section = PAGE.split(f"\n## {row.library}\n")[1].split("\n## ")[0]
     assert f"`{row.name}`" in section
+
+
+@pytest.mark.parametrize("name", ["OpenDP", "qif"])
+def test_a_library_that_the_benchmarks_and_records_ask_has_a_section(name):
+    section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    script = {"OpenDP": "opendp", "qif": "qif"}[name]
+    called = "".join(p.read_text("utf8") for p in FOREIGN.glob(f"record_{script}*.py"))
+    theirs = [
+        word.rpartition(".")[2]
+        for line in section.splitlines()
+        if line.startswith("- `")
+        for word in re.findall(r"`([\w.]+)`", line.partition(": ")[0])
+    ]
+    assert theirs
+    assert [word for word in theirs if word not in called] == []
+
+
+def test_the_page_names_what_each_library_needs_as_the_pins_do():
+    pins = (ROOT / "pyproject.toml").read_text("utf8")
+    for package in ("xxhash", "scikit-learn", "statsmodels"):
+        assert f'"{package}==' in pins
+        assert package in PAGE.split("| pure-ldp 1.2.0 |")[1].split("\n")[0]
+    paper = (ROOT / "paper" / "paper.md").read_text("utf8")
+    assert "no reconstruction of distributions" not in paper
 
 
 def test_every_name_of_ours_on_the_page_exists():
@@ -208,6 +234,48 @@ def test_everybody_gets_the_same_reports_and_a_line():
     )
 
 
+def test_the_conversion_of_reports_is_a_part_of_our_time_and_of_no_other():
+    def start(k, epsilon):
+        whole = stand_in(k, epsilon)
+
+        def slow(reports):
+            end = time.process_time() + 0.2  # as calls of a hash function
+            while time.process_time() < end:
+                pass
+            return whole.convert(reports)
+
+        return Session(whole.client, whole.estimators, slow)
+
+    rows = race.as_frame(
+        race.race(Peer("none", "k-RR", start), race.Setting("ages", 100, 500, 3.0, 2))
+    )
+    by = rows.set_index("estimate")
+    assert by.conversion_seconds["ibukit, MLE"] > 0.19
+    assert pd.isna(by.conversion_seconds["counted"])
+    assert by.seconds["ibukit, MLE"] < 0.19
+    line = summary.markdown(rows).splitlines()[-1].split(" | ")
+    of = dict(zip(summary.HEAD, line, strict=True))
+    assert float(of["MLE's seconds"]) > 0.19 > float(of["its seconds"])
+
+
+def test_two_repetitions_have_no_standard_error():
+    few = race.race(Peer("none", "k-RR", stand_in), race.Setting("ages", 100, 500, 3.0, 2))
+    assert race.as_frame(few).standard_error.isna().all()
+    assert "±" not in summary.markdown(race.as_frame(few))
+    kept = recorded("libraries")
+    told = kept.standard_error.notna()
+    assert (kept.repetitions[told] >= race.MIN_REPETITIONS).all()
+    assert told.sum() > 500
+
+
+def test_a_kept_row_of_ours_has_its_conversion():
+    kept = recorded("libraries")
+    ours = kept.estimate.str.startswith("ibukit") & kept.seconds.notna()
+    assert kept.conversion_seconds[ours].notna().all()
+    assert kept.conversion_seconds[~ours].isna().all()
+    assert (RESULTS / "libraries.md").read_text("utf8") == summary.markdown(kept)
+
+
 def test_a_library_that_fails_is_a_line():
     def broken(k, epsilon):
         raise TypeError("Strings must be encoded before hashing")
@@ -300,3 +368,46 @@ def test_the_recorded_times_are_of_these_protocols():
     kept = recorded("protocol_solvers")
     assert set(kept.protocol) <= set(protocol_solvers.PROTOCOLS)
     assert (kept.ratio[kept.protocol == protocol_solvers.BESIDE] == 1).all()
+
+
+def times_as_long(n, k, *protocols):
+    """Of the MLE with its conversion, to the libraries: the least and the most."""
+    kept = recorded("libraries")
+    here = kept[(kept.n == n) & (kept.k == k) & kept.protocol.isin(protocols)]
+    by = here.set_index(["library", "protocol", "epsilon"])
+    theirs = by[~by.estimate.str.startswith("ibukit")].groupby(level=[0, 1, 2]).seconds.first()
+    ours = by[by.estimate == "ibukit, MLE"]
+    ratio = (ours.seconds + ours.conversion_seconds) / theirs
+    return ratio.min(), ratio.max()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "n", "k", "protocols"),
+    [
+        ("takes {} to {} times as long as the libraries for bits", 10_000, 100, "SUE OUE L-OSUE"),
+        ("and {:.0f} to {:.0f} times for summed histograms", 10_000, 100, "SHE"),
+        ("For local hashing it takes {} to {} times as long", 10_000, 100, "BLH OLH FLH"),
+        ("For k-RR it takes {} to {} times as long", 10_000, 100, "DE GRR L-GRR"),
+        ("and the MLE {} to {} times as long, conversion included", 10_000, 1000, "BLH OLH"),
+    ],
+)
+def test_the_seconds_on_the_page_are_those_of_the_table(sentence, n, k, protocols):
+    least, most = times_as_long(n, k, *protocols.split())
+    assert sentence.replace("{}", "{:.1f}").format(least, most) in PAGE
+
+
+def test_errors_on_the_page_are_those_of_the_table():
+    kept = recorded("libraries")
+    words = kept[kept.k == 1000].pivot_table(
+        index="protocol", columns="estimate", values="squared_error"
+    )
+    near = abs(words["estimate, simplex"] / words["ibukit, MLE"] - 1).dropna()
+    assert f"within 3 % of each other for {(near < 0.03).sum()} of {len(near)} protocols" in PAGE
+    assert set(near.index[near > 0.03]) == {"DE", "SHE", "PCS"}
+    many = kept[
+        (kept.n == 100_000)
+        & kept.protocol.isin(["SUE", "OUE", "L-OSUE", "BLH", "OLH", "FLH", "HR"])
+    ]
+    three = many[many.estimate.isin(["ibukit, MLE", "ibukit, Norm-Mul", "ibukit, Norm-Sub"])]
+    of = three.groupby(["library", "protocol"]).squared_error
+    assert (of.max() / of.min()).max() < 1.1
