@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ibukit.cli.models import mechanism_of
+from ibukit.domain.alphabet import Line
+from ibukit.domain.grid import Grid
 from ibukit.identification.identifiability import identifiable
 from ibukit.privacy import epsilon_ldp, epsilon_metric
 
@@ -15,12 +17,14 @@ def run(options: argparse.Namespace) -> None:
     # Of a mechanism with infinitely many reports, one of the same information whose reports can be
     # listed.
     listed = mechanism.as_finite()
-    unit = mechanism.alphabet.unit or "unit of distance"
     answer = identifiable(mechanism)
     print(f"secrets: {mechanism.k}")
     print(f"reports: {listed.m}")
     print(f"epsilon, for any two secrets: {epsilon_ldp(listed):.6g} nats")
-    print(f"epsilon, per {unit}: {epsilon_metric(listed):.6g} nats")
+    # Labels are all at the same distance, so they have no second level.
+    if isinstance(mechanism.alphabet, (Line, Grid)):
+        unit = mechanism.alphabet.unit or "unit of distance"
+        print(f"epsilon, per {unit}: {epsilon_metric(listed):.6g} nats")
     print(f"identifiable: {'yes' if answer else 'no'} ({answer.reason})")
     if answer:
         largest, smallest = answer.singular_values[0], answer.singular_values[-1]

@@ -133,3 +133,11 @@ def test_a_matrix_names_its_reports(
     assert main(["estimate", f"c.{suffix}", "--mechanism", "m.csv", "--count-column", "n"]) == 0
     found = pd.read_csv(io.StringIO(capsys.readouterr().out), index_col=0)["probability"]
     assert found.to_dict() == pytest.approx(expected, rel=1e-12)
+
+
+def test_check_prints_a_level_per_unit_only_where_secrets_have_distances(tmp_path, capsys):
+    (tmp_path / "classes.txt").write_text("private\npublic\nnone\n", "utf8")
+    assert main(["check", "k-rr", "--labels", str(tmp_path / "classes.txt"), "--epsilon", "1"]) == 0
+    assert "epsilon, per" not in capsys.readouterr().out
+    assert main(["check", "truncated-geometric", "--k", "5", "--epsilon", "0.5"]) == 0
+    assert "epsilon, per unit of distance: 0.5 nats" in capsys.readouterr().out
