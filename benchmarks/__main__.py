@@ -26,7 +26,16 @@ QUICK = ("W1", "W2-1", "W3-1e6", "W4-20", "W5", "W6-line-1e5", "mixed")
 # in processes of their own, and their failure is no other's
 PARTS = (
     *("protocol_solvers", "libraries", "figure9", "gibbs", "threads"),
-    *("planes", "cell_errors", "ranges", "optimal_private", "intervals", "reports", "few_atoms"),
+    *(
+        "planes",
+        "cell_errors",
+        "ranges",
+        "optimal_private",
+        "intervals",
+        "reports",
+        "few_atoms",
+        "pools",
+    ),
 )
 ONE_THREAD = (
     "OMP_NUM_THREADS",
