@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
+
+import ibukit_claims as claims
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
@@ -79,3 +82,14 @@ def test_the_curve_of_the_landing_page_needs_no_truth_and_its_numbers_come_from_
     assert not re.search(typed, prose)
     answer = cells("fast-ibu")[0]["source"]
     assert "`ik.mle` {glue:text}`mle_default`" in answer
+
+
+def test_the_curve_that_is_drawn_is_no_luck_and_the_stop_that_knew_the_truth_is_no_better():
+    of = glued("index")
+    (ours, error), (stopped, other) = (
+        map(float, of[name].split(" ± ")) for name in ("index_smooth", "index_ibu")
+    )
+    assert claims.agrees("similar", ours / stopped, np.hypot(error / ours, other / stopped))
+    # the run on the page is one of the usual ones, neither the best nor the worst
+    assert abs(float(of["index_off"]) - ours) < 3 * error * np.sqrt(int(of["index_reps"]))
+    assert float(of["index_off"]) < float(of["index_worst"])
