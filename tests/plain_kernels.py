@@ -18,7 +18,7 @@ from ibukit.channels import _bit_kernels, _plane_kernels, _score_kernels
 from ibukit.channels._sign_kernels import hadamard_agreed, odd
 from ibukit.channels.points._laplace_kernels import from_above, from_below
 from ibukit.mechanisms.sketches import _hash_kernels, _sketch_kernels
-from ibukit.solvers._water_filling_kernels import fill, water_level
+from ibukit.solvers.responses._water_filling_kernels import fill, water_level
 from ibukit.testing import check_channel
 from test_bloom_rappor import SMALL as FILTERS
 from test_bloom_rappor import written_out as filters_written_out

@@ -12,9 +12,10 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import LineChannel
-from ibukit.solvers import _em_kernels, _line_kernels, _water_filling_kernels, water_filling
+from ibukit.solvers import _em_kernels, _line_kernels
 from ibukit.solvers.em import updates_of
 from ibukit.solvers.line import _workspace, maximise
+from ibukit.solvers.responses import _water_filling_kernels, water_filling
 from test_line_interior_point import kernel_matrix
 from test_updates import FURTHER
 from test_water_filling import exactly

@@ -20,18 +20,10 @@ from ibukit.channels import (
 )
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
-from ibukit.solvers import (
-    active_set,
-    anderson,
-    bits,
-    interior_point,
-    line,
-    plane,
-    response_pool,
-    water_filling,
-)
+from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane
 from ibukit.solvers.pooled import STRUCTURED, PooledModel
 from ibukit.solvers.problem import Problem
+from ibukit.solvers.responses import response_pool, water_filling
 
 # Channels of which there may be as many reports as users.
 ROW_CHANNELS = (BitChannel, PartitionedChannel)

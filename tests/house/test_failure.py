@@ -47,8 +47,8 @@ def lame_solvers(monkeypatch):
     """
 
     def run(solver, problem, tol):
-        theta, steps = solver.run(problem, tol)
-        return 0.9 * theta + 0.1 / problem.k, steps
+        theta, *steps = solver.run(problem, tol)
+        return 0.9 * theta + 0.1 / problem.k, *steps
 
     monkeypatch.setattr(
         table, "SOLVERS", [replace(s, run=functools.partial(run, s)) for s in table.SOLVERS]

@@ -5,8 +5,8 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import ResponseChannel
-from ibukit.solvers import response_pool
 from ibukit.solvers.problem import Problem
+from ibukit.solvers.responses import response_pool
 
 
 def pooled(k, levels, n, rng, concentration=1.0):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit._ground.arguments import frozen
 from ibukit.channels import ResponseChannel
-from ibukit.solvers import _water_filling_kernels, water_filling
+from ibukit.solvers.responses import _water_filling_kernels, water_filling
 from instances import unchecked
 from test_kernels import source
 

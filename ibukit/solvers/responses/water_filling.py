@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import ResponseChannel
-from ibukit.solvers._water_filling_kernels import fill, water_level
+from ibukit.solvers.responses._water_filling_kernels import fill, water_level
 
 # Relative tolerance of a root: that of doubles.
 ROOT_TOLERANCE = float(np.finfo(float).eps)
