@@ -3,8 +3,8 @@
   "use strict";
   const FILTERS = ["q", "paper", "chapter", "kind", "verdict", "sort"];
   const ORDER = [
-    "deviates", "error", "conditional error", "holds with a condition", "missing condition", "not checkable", "irreproducible",
-    "fitted", "reproduced", "remark", "setting",
+    "deviates", "error", "holds with a condition", "missing condition", "not checkable", "irreproducible",
+    "fitted", "reproduced", "remark", "setting", "ours",
   ];
 
   function explorer(form) {
