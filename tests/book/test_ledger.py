@@ -165,7 +165,7 @@ def test_every_claim_has_a_verdict_that_its_numbers_bear_out():
 
 def test_every_claim_of_the_five_papers_is_there():
     # 138 rows of the first three papers as listed; 26 and 39 of the other two, some of which held
-    # several claims
+    # several claims, and since then sentences that no list had
     counts = {"consistency": 68, "geometric": 14, "freewill": 58, "estimators": 29, "privic": 56}
     assert Counter(row["paper"] for row in CLAIMS) == counts
     assert len(CLAIMS) == 225
