@@ -31,7 +31,7 @@ IN_BRACKETS = re.compile(rf"\(((?:{ERRATUM})(?:(?:, | and | to ){ERRATUM})*)(?=[
 RANGE = re.compile(r"(?<![\w-])([A-E])(\d+) to \1(\d+)(?![\w-])")
 # in the order of a bar, the best first
 RESULTS = ("reproduced", "fitted", "holds with a condition", "deviates", "not checkable")
-CLASSES = ("error", "missing condition", "irreproducible", "remark")
+CLASSES = ("error", "conditional error", "missing condition", "irreproducible", "remark")
 TABLES = {
     "claim": ("ledger.csv", "ledger", "verdict"),
     "erratum": ("errata.csv", "erratum", "class"),

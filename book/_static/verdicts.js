@@ -3,7 +3,7 @@
   "use strict";
   const FILTERS = ["q", "paper", "chapter", "kind", "verdict", "sort"];
   const ORDER = [
-    "deviates", "error", "holds with a condition", "missing condition", "not checkable", "irreproducible",
+    "deviates", "error", "conditional error", "holds with a condition", "missing condition", "not checkable", "irreproducible",
     "fitted", "reproduced", "remark", "setting",
   ];
 
