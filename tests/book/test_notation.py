@@ -155,7 +155,7 @@ ONE_MEANING = {
         "concavity consistency counterexamples geometric-noise privic privic-measured"
         " silent-designs"
     ),
-    "D": "privic shokri",
+    "D": "privic privic-measured shokri",
     r"\ell": "ages counterexamples fast-ibu fixed-points stopping",
 }
 
