@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.identification import _dominance
 from ibukit.identification._dominance import LogLossBound
 from ibukit.identification.identifiability import identifiable
-from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms import FreeWill, Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 
 # Columns of the reason in the printed table.
@@ -108,8 +108,8 @@ class Consistency:
             return "all conditions of Newey and McFadden's Theorem 2.5 hold"
         return (
             "by Wald's one-sided argument: log P(z given phi) <= 0 is upper semicontinuous in phi, "
-            "minus infinity where it is impossible; the simplex is compact; the entropy of "
-            "finitely many reports is finite; and so identification is enough"
+            "minus infinity where it is impossible; the simplex is compact; the entropy of the "
+            "report is finite; and so identification is enough"
         )
 
     def __bool__(self) -> bool:
@@ -140,7 +140,7 @@ class Consistency:
         return "\n".join(lines)
 
 
-def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
+def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     r"""Check whether the estimate tends to the truth as n grows.
 
     The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, the limit one in
@@ -160,10 +160,12 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
 
     Parameters
     ----------
-    mechanism : Mechanism or array_like, shape (k, m)
-        A row-stochastic matrix is taken as a `MatrixMechanism`. Of k-RR, RAPPOR, OUE, geometric,
-        Laplace and exponential mechanisms the probabilities are known to be positive, also where a
-        double underflows; of all others the zeros of the matrix count.
+    mechanism : Mechanism, FreeWill or array_like, shape (k, m)
+        A row-stochastic matrix is taken as a `MatrixMechanism`. With `FreeWill` Z is the pair of a
+        mechanism and its report, as in `identifiable`; for people who do not say which mechanism
+        they chose, ask for ``average_mechanism(users.mechanisms, users.shares)``. Of k-RR,
+        RAPPOR, OUE, geometric, Laplace and exponential mechanisms the probabilities are known to be
+        positive, also where a double underflows; of all others the zeros of the matrix count.
 
     Returns
     -------
@@ -201,18 +203,23 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
     dominance       yes     d(z) = -log of the smallest entry of M, from its formula; its
                             mean is at most 1.551 nats
     consistent      yes     all conditions of Newey and McFadden's Theorem 2.5 hold
+
+    People who choose one of two mechanisms, and say which:
+
+    >>> users = ik.FreeWill([ik.RandomizedResponse(3, epsilon) for epsilon in (0.5, 2.0)])
+    >>> consistency(users).conditions[3].reason[:36]
+    'd(A, z) = d_A(z) - log of the share '
     """
-    mechanism = as_mechanism(mechanism)
+    if not isinstance(mechanism, FreeWill):
+        mechanism = as_mechanism(mechanism)
     # Identification comes first, because it refuses mechanisms that it cannot answer.
     identified = identifiable(mechanism)
-    bound, zero = _dominance.by_formula(mechanism), None
-    if bound is None:
-        # A factor that depends on the report alone moves no estimate, so merged reports suffice.
-        matrix = mechanism.as_finite().matrix()
-        zero = _zero(matrix)
-        bound = _smallest_entry(matrix) if zero is None else None
+    if isinstance(mechanism, FreeWill):
+        bound, zero = _bound_of_choice(mechanism)
+    else:
+        bound, zero = _bound_or_zero(mechanism)
     first = Condition("identification", Answer.YES if identified else Answer.NO, identified.reason)
-    compact = f"the simplex over {mechanism.k} secrets is closed and bounded"
+    compact = f"the simplex over {len(mechanism.alphabet)} secrets is closed and bounded"
     return Consistency(
         (
             first,
@@ -221,6 +228,31 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
             _dominated(bound, zero),
         )
     )
+
+
+def _bound_or_zero(mechanism: Mechanism) -> tuple[LogLossBound | None, tuple[int, int] | None]:
+    """Return a bound on the log-losses, or a secret and a report that rule it out."""
+    bound = _dominance.by_formula(mechanism)
+    if bound is not None:
+        return bound, None
+    # A factor that depends on the report alone moves no estimate, so merged reports suffice.
+    matrix = mechanism.as_finite().matrix()
+    zero = _zero(matrix)
+    return (_smallest_entry(matrix) if zero is None else None), zero
+
+
+def _bound_of_choice(users: FreeWill) -> tuple[LogLossBound | None, tuple[int, int] | None]:
+    """Return the mean of the mechanisms' bounds plus the entropy of the choice."""
+    # |log P(A, z)| is -log of A's share plus |log P(z)| under A.
+    mean = 0.0
+    for mechanism, share in zip(users.mechanisms, users.shares.tolist(), strict=True):
+        if share == 0:
+            continue
+        bound, zero = _bound_or_zero(mechanism)
+        if bound is None:
+            return None, zero
+        mean += share * (bound.mean - math.log(share))
+    return LogLossBound(mean, "d(A, z) = d_A(z) - log of the share of the mechanism A"), None
 
 
 def _zero(matrix: Floats) -> tuple[int, int] | None:

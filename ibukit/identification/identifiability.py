@@ -16,13 +16,17 @@ from ibukit._ground.threads import one_thread
 from ibukit.identification import _null_spaces
 from ibukit.mechanisms import (
     DiscreteGaussian,
+    FreeWill,
     LinearGaussian,
     LinearGeometric,
+    LinearLaplace,
     PlanarGaussian,
     PlanarGeometric,
+    PlanarLaplace,
     RandomizedResponse,
     SubsetSelection,
     TruncatedGeometric,
+    TruncatedPlanarGeometric,
 )
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits, is_unary
@@ -38,7 +42,7 @@ class Identifiability(arguments.ReadOnlyArrays):
 
     Attributes
     ----------
-    mechanism : Mechanism
+    mechanism : Mechanism or FreeWill
     identifiable : bool
         Whether M has k linearly independent columns.
     rank : int
@@ -56,7 +60,7 @@ class Identifiability(arguments.ReadOnlyArrays):
     k-RR has k independent columns for every epsilon above 0
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | FreeWill
     identifiable: bool
     rank: int
     null_vector: Floats | None
@@ -73,7 +77,8 @@ class Identifiability(arguments.ReadOnlyArrays):
         can be listed, and for k-RR, unary encodings and subset selection in closed form (the latter
         two underflow for k in the thousands). For untruncated noise of the columns of the reports
         inside: of the truncated mechanism on a line, of the grid's own cells in the plane; of noise
-        on numbers and points, those at the secrets' own places. How small the last is against the
+        on numbers and points, those at the secrets' own places. Of `FreeWill` the columns of its
+        mechanisms side by side, each times its share. How small the last is against the
         first tells how much an inversion amplifies the noise: identifiable is not the same as well
         determined.
         """
@@ -82,24 +87,28 @@ class Identifiability(arguments.ReadOnlyArrays):
             return values
 
     def __repr__(self) -> str:
-        rank = f"rank {self.rank} of {self.mechanism.k}"
+        rank = f"rank {self.rank} of {len(self.mechanism.alphabet)}"
         return f"Identifiability({self.identifiable}: {rank}; {self.reason})"
 
 
-def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
+def identifiable(mechanism: Mechanism | FreeWill | ArrayLike) -> Identifiability:
     r"""Tell whether different distributions always give different reports.
 
     That is whether :math:`\theta M=\phi M` implies :math:`\theta = \phi` for all distributions
     :math:`\theta`, :math:`\phi`: rank M = k. It is the condition without which no estimator is
     consistent at every :math:`\theta`, and with which the maximum likelihood estimate is. k-RR,
-    unary encodings (RAPPOR, OUE), subset selection, geometric and Gaussian noise, and Laplace noise
-    whose reports are points are answered by theory, at any size; other mechanisms by the singular
-    values of their matrix, to the rounding of doubles.
+    unary encodings (RAPPOR, OUE), subset selection, geometric, Laplace and Gaussian noise are
+    answered by theory, at any size; other mechanisms by the singular values of their matrix, to the
+    rounding of doubles.
 
     Parameters
     ----------
-    mechanism : Mechanism or array_like, shape (k, m)
-        A row-stochastic matrix is taken as a `MatrixMechanism`.
+    mechanism : Mechanism, FreeWill or array_like, shape (k, m)
+        A row-stochastic matrix is taken as a `MatrixMechanism`. With `FreeWill` a report says which
+        mechanism it came through, so that M has the matrices of all mechanisms that somebody
+        chooses side by side, each times its share. If reports do not say it, M is the average of
+        these matrices: ask for ``average_mechanism(users.mechanisms, users.shares)``, which may
+        identify nothing although each mechanism does.
 
     Returns
     -------
@@ -119,9 +128,12 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     Theory: k-RR is :math:`(1 - s)\,11^{\top} / k + s` I with s > 0. The columns
     :math:`e^{-\varepsilon\,|x - z|}` of geometric noise on a line have a tridiagonal inverse, on
     whatever integers x; in the plane :math:`e^{-\varepsilon\,|x - z|}` is strictly positive
-    definite for distinct points [schoenberg]_. Of a unary encoding's columns those of the rows with
-    one bit set suffice. The columns of two sets of subset selection that differ in one element, x
-    here and y there, differ by a multiple of :math:`e_{x} - e_{y}`.
+    definite for distinct points [schoenberg]_. Planar geometric noise and rounded Laplace noise
+    have a positive characteristic function; differences of neighbouring cells then turn M into
+    positive definite matrices also where reports beyond the border of a rectangle go to its nearest
+    cell (the chapter on consistency has the proof). Of a unary encoding's columns those of the rows
+    with one bit set suffice. The columns of two sets of subset selection that differ in one
+    element, x here and y there, differ by a multiple of :math:`e_{x} - e_{y}`.
 
     References
     ----------
@@ -139,17 +151,41 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     >>> answer = ik.theory.identifiable(merged)
     >>> answer.identifiable, answer.rank, answer.null_vector
     (False, 2, array([ 0.,  1., -1.]))
+
+    Two mechanisms that identify, whose average does not:
+
+    >>> users = ik.FreeWill([ik.MatrixMechanism([[p, 1 - p], [1 - p, p]]) for p in (0.75, 0.25)])
+    >>> average = ik.average_mechanism(users.mechanisms, users.shares)
+    >>> bool(ik.theory.identifiable(users)), bool(ik.theory.identifiable(average))
+    (True, False)
     """
-    mechanism = as_mechanism(mechanism)
-    why = OF_UNARY if is_unary(mechanism) else BY_THEORY.get(type(mechanism))
-    if why is not None:
-        return Identifiability(mechanism, True, mechanism.k, None, why)
+    if not isinstance(mechanism, FreeWill):
+        mechanism = as_mechanism(mechanism)
+    k = len(mechanism.alphabet)
+    used = _used_mechanisms(mechanism)
+    for each in used:
+        why = OF_UNARY if is_unary(each) else BY_THEORY.get(type(each))
+        if why is not None:
+            # More columns beside k independent ones change nothing.
+            alone = why if each is mechanism else f"one of its mechanisms is enough: {why}"
+            return Identifiability(mechanism, True, k, None, alone)
     with one_thread():
-        spanned = _null_spaces.span(_all_columns(mechanism), mechanism.k)
-        null = (
-            None if spanned.rank == mechanism.k else arguments.frozen(_null_spaces.witness(spanned))
-        )
-    return Identifiability(mechanism, null is None, spanned.rank, null, _reason(spanned, mechanism))
+        blocks = (block for each in used for block in _all_columns(each))
+        spanned = _null_spaces.span(blocks, k)
+        null = None if spanned.rank == k else arguments.frozen(_null_spaces.witness(spanned))
+    m = sum(getattr(each, "m", 0) for each in used)
+    return Identifiability(mechanism, null is None, spanned.rank, null, _reason(spanned, k, m))
+
+
+def _used_mechanisms(mechanism: Mechanism | FreeWill) -> list[Mechanism]:
+    """Return the mechanism itself, or those that somebody chooses."""
+    if isinstance(mechanism, FreeWill):
+        return [
+            each
+            for each, share in zip(mechanism.mechanisms, mechanism.shares, strict=True)
+            if share > 0
+        ]
+    return [mechanism]
 
 
 OF_UNARY = "of a unary encoding the k reports with a single bit set have independent columns"
@@ -160,6 +196,11 @@ BY_THEORY: dict[type[Mechanism], str] = {
     LinearGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
     TruncatedGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
     PlanarGeometric: "e^(-eps |x - z|) is strictly positive definite on the cells of a grid",
+    **dict.fromkeys(
+        (TruncatedPlanarGeometric, LinearLaplace, PlanarLaplace),
+        "the noise has a positive characteristic function, and what leaves the rectangle of cells "
+        "goes to the nearest one",
+    ),
     LinearLaplacePoints: "e^(-eps |x - z|) is strictly positive definite on distinct numbers",
     PlanarLaplacePoints: "e^(-eps |x - z|) is strictly positive definite on distinct points",
     **dict.fromkeys(
@@ -185,8 +226,7 @@ def refuse_if_too_large_to_decompose(k: int) -> None:
         )
 
 
-def _reason(spanned: _null_spaces.Span, mechanism: Mechanism) -> str:
-    k, m = mechanism.k, getattr(mechanism, "m", 0)
+def _reason(spanned: _null_spaces.Span, k: int, m: int) -> str:
     if spanned.rank == k:
         least = spanned.singular_values[-1] / spanned.singular_values[0]
         return (
@@ -200,7 +240,30 @@ def _reason(spanned: _null_spaces.Span, mechanism: Mechanism) -> str:
     )
 
 
-def _singular_values(mechanism: Mechanism) -> Floats:
+def _singular_values(mechanism: Mechanism | FreeWill) -> Floats:
+    if isinstance(mechanism, FreeWill):
+        refuse_if_too_large_to_decompose(len(mechanism.alphabet))
+        pairs = zip(mechanism.mechanisms, mechanism.shares, strict=True)
+        side_by_side = [share * _used_columns(each) for each, share in pairs if share > 0]
+        return _values_of(np.hstack(side_by_side))
+    closed = _closed_form_values(mechanism)
+    if closed is not None:
+        return closed
+    refuse_if_too_large_to_decompose(mechanism.k)
+    return _values_of(_used_columns(mechanism))
+
+
+def _values_of(columns: Floats) -> Floats:
+    values = np.zeros(len(columns))
+    values[: min(columns.shape)] = np.linalg.svd(columns, compute_uv=False)
+    return values
+
+
+def _closed_form_values(mechanism: Mechanism) -> Floats | None:
+    """Singular values of the families whose M M^T has one value on its diagonal and one off it.
+
+    The first belongs to the ones vector, all others are equal.
+    """
     k = mechanism.k
     if type(mechanism) is RandomizedResponse:
         # k-RR is (1 - s) 11^T / k + s I: the ones vector has singular value 1, all others s.
@@ -210,17 +273,23 @@ def _singular_values(mechanism: Mechanism) -> Floats:
         return _unary_singular_values(mechanism)
     if type(mechanism) is SubsetSelection:
         return _subset_singular_values(mechanism)
-    refuse_if_too_large_to_decompose(k)
+    return None
+
+
+def _used_columns(mechanism: Mechanism) -> Floats:
+    """Columns that the answer rests on, or as many with the same M M^T."""
+    k = mechanism.k
+    closed = _closed_form_values(mechanism)
+    if closed is not None:
+        # The symmetric root of M M^T: bits and sets have far more reports than this has columns.
+        return np.asarray(closed[-1] * np.eye(k) + (closed[0] - closed[-1]) / k)
     # Of untruncated noise the columns at the secrets' own places are used.
     if type(mechanism) in (PlanarGeometric, DiscreteGaussian):
-        columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
-    elif isinstance(mechanism, PointReports):
-        columns = mechanism.channel(mechanism.check_reports(mechanism.places())).rows(np.arange(k))
-    else:
-        columns = mechanism.as_finite().matrix()
-    values = np.zeros(k)
-    values[: min(columns.shape)] = np.linalg.svd(columns, compute_uv=False)
-    return values
+        return np.asarray(mechanism.channel(mechanism.alphabet.values).rows(np.arange(k)))
+    if isinstance(mechanism, PointReports):
+        places = mechanism.check_reports(mechanism.places())
+        return np.asarray(mechanism.channel(places).rows(np.arange(k)))
+    return mechanism.as_finite().matrix()
 
 
 def _unary_singular_values(mechanism: IndependentBits) -> Floats:

@@ -148,8 +148,8 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.DOTALL)
 ONE_MEANING = {
     r"\lambda": "comparison fast-ibu stopping",
     r"\beta": (
-        "attack counterexamples geometric-noise mechanisms privic privic-measured shokri"
-        " silent-designs"
+        "attack consistency counterexamples geometric-noise mechanisms privic privic-measured"
+        " shokri silent-designs"
     ),
     "K": (
         "concavity consistency counterexamples geometric-noise privic privic-measured"

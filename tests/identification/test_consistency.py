@@ -222,3 +222,45 @@ def test_frozen():
     with pytest.raises(FrozenInstanceError):
         found.conditions[0].answer = NO
     assert found == consistency(HOLES)
+
+
+# People who choose their mechanism.
+
+
+def test_a_mixture_is_answered_for_the_pairs():
+    responses = [ik.RandomizedResponse(4, epsilon) for epsilon in (0.5, 2.0)]
+    shares = np.array([0.25, 0.75])
+    users = ik.FreeWill(responses, shares)
+    assert answers(users) == [YES] * 4
+    pairs = np.hstack([s * each.matrix() for s, each in zip(shares, responses, strict=True)])
+    # E[d(A, Z)] with d the largest -log P(A, z | phi); the choice does not depend on the secret
+    assert bound(users) == pytest.approx(
+        sum(s * (bound(each) - np.log(s)) for s, each in zip(shares, responses, strict=True))
+    )
+    assert bound(users) >= -(shares @ np.log(pairs.reshape(4, 2, 4).min(axis=(0, 2)))) - 1e-12
+
+
+def test_a_mixture_with_the_names_and_without_them():
+    honest, contrary = (ik.MatrixMechanism([[p, 1 - p], [1 - p, p]]) for p in (0.75, 0.25))
+    users = ik.FreeWill([honest, contrary])
+    assert answers(users) == [YES] * 4
+    assert answers(ik.average_mechanism(users.mechanisms, users.shares)) == [NO, YES, YES, YES]
+
+
+def test_a_mixture_with_a_zero():
+    users = ik.FreeWill([ik.MatrixMechanism(HOLES), ik.RandomizedResponse(3, 1.0)])
+    found = consistency(users)
+    assert answers(users) == [YES, YES, NOT_BY_THIS_ROUTE, NOT_BY_THIS_ROUTE]
+    assert found.consistent
+    assert "the entropy of the report is finite" in found.reason
+    # a mechanism that nobody chooses does not count
+    chosen = ik.FreeWill([ik.MatrixMechanism(HOLES), ik.RandomizedResponse(3, 1.0)], [0, 1])
+    assert answers(chosen) == [YES] * 4
+
+
+def test_a_mixture_of_reports_without_end():
+    users = ik.FreeWill([ik.LinearGeometric(5, 0.5), ik.LinearGeometric(5, 1.0)])
+    assert answers(users) == [YES] * 4
+    assert bound(users) == pytest.approx(
+        np.mean([bound(each) for each in users.mechanisms]) + np.log(2)
+    )

@@ -4,6 +4,7 @@ with null vectors that are checked and never believed.
 
 import numpy as np
 import pytest
+from scipy import special
 
 import ibukit as ik
 import mechanism_cases
@@ -202,6 +203,99 @@ def test_it_says_how_well_and_why():
     assert repr(identifiable(np.full((2, 2), 0.5))).startswith(
         "Identifiability(False: rank 1 of 2; "
     )
+
+
+@pytest.mark.ledger("A-S9")
+@pytest.mark.parametrize("noise", [ik.TruncatedPlanarGeometric, ik.PlanarLaplace])
+@pytest.mark.parametrize("shape", [(2, 2), (4, 3), (1, 5), (6, 6)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_differences_of_neighbours_see_no_border(noise, shape, epsilon):
+    """The proof that truncation to a rectangle identifies, on the matrix itself."""
+    mechanism = noise(ik.Grid(*shape, cell_size=(1.0, 0.7)), epsilon)
+    matrix = mechanism.matrix()
+    rows, cols = (np.diff(np.eye(n), axis=0) for n in shape)
+    squares = np.kron(rows, cols)
+    # a larger map has the noise of the squares inside its border
+    wide = noise(ik.Grid(shape[0] + 2, shape[1] + 2, cell_size=(1.0, 0.7)), epsilon).matrix()
+    inside = np.arange(wide.shape[0]).reshape(shape[0] + 2, shape[1] + 2)[1:-1, 1:-1]
+    of_squares = inside[: shape[0] - 1, : shape[1] - 1].ravel()
+    kernel = wide[np.ix_(of_squares, of_squares)]
+    assert squares @ matrix == pytest.approx(kernel @ squares, abs=1e-11)
+    assert np.linalg.eigvalsh(kernel).min(initial=1) > 0
+    found = identifiable(mechanism)
+    assert found
+    assert "positive characteristic function" in found.reason
+    assert np.linalg.matrix_rank(matrix) == mechanism.k
+
+
+@pytest.mark.ledger("A-S9")
+def test_rounded_laplace_noise_has_a_positive_characteristic_function():
+    """So have Gaussians over unit intervals and at the integers, of which it is a mixture."""
+    steps, angles = np.arange(-2000, 2001), np.linspace(0, np.pi, 301)
+    for spread in (0.05, 0.3, 1.0, 2.0):
+        over_cells = np.diff(special.ndtr((np.r_[steps, 2001] - 0.5) / spread))
+        at_points = np.exp(-0.5 * (steps / spread) ** 2)
+        for masses in (over_cells, at_points):
+            values = np.cos(np.outer(angles, steps)) @ masses
+            assert values.min() > 0
+    for epsilon in (0.2, 1.0, 5.0):
+        laplace = np.exp(-epsilon * np.maximum(np.abs(steps) - 0.5, 0)) - np.exp(
+            -epsilon * (np.abs(steps) + 0.5)
+        )
+        laplace[2000] = 2 * -np.expm1(-epsilon / 2)
+        assert (np.cos(np.outer(angles, steps)) @ laplace).min() > 0
+
+
+@pytest.mark.ledger("A-S9")
+def test_noise_whose_characteristic_function_changes_sign_may_not_identify():
+    found = identifiable(np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3)
+    assert (bool(found), found.rank) == (False, 2)
+
+
+def test_a_mixture_whose_reports_name_the_mechanism_has_the_matrices_side_by_side():
+    honest, contrary = (ik.MatrixMechanism([[p, 1 - p], [1 - p, p]]) for p in (0.75, 0.25))
+    users = ik.FreeWill([honest, contrary], [0.3, 0.7])
+    found = identifiable(users)
+    pairs = np.hstack([0.3 * honest.matrix(), 0.7 * contrary.matrix()])
+    assert found
+    assert found.mechanism is users
+    assert found.singular_values == pytest.approx(np.linalg.svd(pairs, compute_uv=False))
+    assert repr(found).startswith("Identifiability(True: rank 2 of 2; ")
+    # without the names, what remains is the average
+    equal = ik.average_mechanism([honest, contrary])
+    assert not identifiable(equal)
+
+
+def test_a_mixture_may_identify_where_no_mechanism_does():
+    first, last = [[1, 0], [0, 1], [0, 1]], [[1, 0], [1, 0], [0, 1]]
+    both = [ik.MatrixMechanism(rows) for rows in (first, last)]
+    assert not any(identifiable(each) for each in both)
+    assert identifiable(ik.FreeWill(both))
+    nobody = identifiable(ik.FreeWill(both, [1, 0]))
+    assert (bool(nobody), nobody.rank) == (False, 2)
+    assert nobody.null_vector @ np.array(first) == pytest.approx([0, 0])
+    assert "2 reports cannot tell 3 secrets apart" in nobody.reason
+    assert nobody.singular_values[-1] == 0
+
+
+def test_one_mechanism_of_a_mixture_that_identifies_is_enough():
+    line = ik.Line(0, 5)
+    mute = ik.MatrixMechanism(np.full((6, 2), 0.5), line)
+    for each in (
+        ik.RandomizedResponse(line, 1.0),
+        ik.Rappor(line, 1.0),
+        ik.SubsetSelection(line, 1.0),
+        ik.LinearGeometric(line, 1.0),
+        ik.Exponential(line, 1.0),
+    ):
+        found = identifiable(ik.FreeWill([mute, each], [0.9, 0.1]))
+        assert found
+        assert "one of its mechanisms is enough" in found.reason or type(each) is ik.Exponential
+        columns = each.as_finite().matrix() if type(each) is not ik.LinearGeometric else None
+        if columns is not None:
+            pairs = np.hstack([0.9 * mute.matrix(), 0.1 * columns])
+            values = np.linalg.svd(pairs, compute_uv=False)[:6]
+            assert found.singular_values == pytest.approx(values, rel=1e-9)
 
 
 class Opaque(ik.mechanisms.Mechanism):
