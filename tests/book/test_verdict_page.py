@@ -54,7 +54,10 @@ def test_totals_are_those_of_the_data_and_count_no_setting():
     assert counts.results["E"] == of_privic
     bars = html.bars(counts, "claims.html")
     assert f"<strong>{len(results)} results of five papers</strong>" in bars
-    assert f"Another {216 - len(results)} rows are settings" in bars
+    settings = sum(row["verdict"] == "setting" for row in rows)
+    assert f"Another {settings} rows are settings" in bars
+    assert f"{len(rows) - len(results) - settings} rows are results of ours" in bars
+    assert f"PRIVIC: {of_privic.total()} results" in bars
     assert check_verdict_page.totals(bars, check_verdict_page.rows()) == []
     assert check_verdict_page.totals(bars.replace(">1<", ">2<"), check_verdict_page.rows()) != []
 
