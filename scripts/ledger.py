@@ -3,7 +3,8 @@
 Settings, which are inputs that a paper chose, are counted apart from results.
 
     python scripts/ledger.py [--chapter SLUG] [--open] [--errata]
-    python scripts/ledger.py --write     set the status of each erratum from the tests
+    python scripts/ledger.py --write     set the status of each erratum from the tests, and the
+                                         counts in README.md from the tables
 
 A row has a test when a test carries its id, as in ``@pytest.mark.ledger("A-T1")``, or a chapter's
 code cell does, as in the tag ``ledger:A-T1``. A tagged cell must assert something, or it would only
@@ -25,10 +26,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from ibukit_claims import OURS, counts
+
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
 ASSERTS = re.compile(r"^\s*assert\b|^[^#\n]*\bclaims\.(check|statements)\(", re.MULTILINE)
 WIDTH = 100
+# the sentence of README.md with two counts
+IN_README = re.compile(
+    r"(?<=each of their )(\d+)(\s+claims\s+and\s+settings\s+has\s+a\s+test,"
+    r"\s+as\s+has\s+each\s+of\s+)(\d+)(?=\s+results\s+of\s+ours)"
+)
 
 Row = dict[str, str]
 Places = dict[str, list[str]]
@@ -145,6 +153,12 @@ def write_status(tested: Places, root: Path = ROOT) -> int:
     return len(changed)
 
 
+def with_counts(text: str, root: Path = ROOT) -> str:
+    """The text of README.md with its counts set from the tables."""
+    found = counts(root / "data")
+    return IN_README.sub(rf"{found.n_rows}\g<2>{found.ours}", text)
+
+
 def chapter_report(slug: str, table: list[Row], tested: Places, only_open: bool = False) -> str:
     """The lines of one chapter: its rows with their tests, then its open rows with their claims."""
     closed = [row for row in table if tested.get(row["id"])]
@@ -170,15 +184,10 @@ def word(row: Row) -> str:
 def summary(table: list[Row], tested: Places) -> str:
     """The number of rows of each verdict or class, settings apart, and the number with a test."""
     found = Counter(map(word, table))
-    settings, rest = (
-        found.pop("setting", 0),
-        ", ".join(f"{n} {name}" for name, n in found.most_common()),
-    )
-    start = (
-        f"{len(table)} rows: {settings} settings; {found.total()} results: "
-        if settings
-        else f"{len(table)} rows: "
-    )
+    settings, ours = found.pop("setting", 0), found.pop(OURS, 0)
+    rest = ", ".join(f"{n} {name}" for name, n in found.most_common())
+    apart = (f"{settings} settings; " if settings else "") + (f"{ours} of ours; " if ours else "")
+    start = f"{len(table)} rows: {apart}" + (f"{found.total()} results: " if apart else "")
     n_tested = sum(bool(tested.get(row["id"])) for row in table)
     return f"{start}{rest}\n{n_tested} with a test, {len(table) - n_tested} without"
 
@@ -221,6 +230,9 @@ def main(argv: list[str] | None = None) -> int:
             f"{write_status(found['erratum'], options.root)} rows of data/{TABLES['erratum']}"
             " changed"
         )
+        readme = options.root / "README.md"
+        if readme.is_file():
+            readme.write_text(with_counts(readme.read_text("utf8"), options.root), "utf8")
         return 0
     kind = "erratum" if options.errata else "ledger"
     tested, shown = found[kind], []

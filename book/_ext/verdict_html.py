@@ -8,12 +8,15 @@ from html import escape
 
 from verdict_rows import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
+from ibukit_claims import OURS, Counts, distinct
+
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
 TYPESET = ("claim", "expected", "wrong", "right")  # not what is quoted
 GREEK = {"eps": "ε", "theta": "θ", "alpha": "α", "beta": "β", "lambda": "λ", "delta": "δ"}
 FORMULA = re.compile(r"\$([^$]+)\$")
-WORDS = (*RESULTS, "setting", *CLASSES)
+CLAIMS = (*RESULTS, "setting", OURS)
+WORDS = (*CLAIMS, *CLASSES)
 
 
 def badge(word: str) -> str:
@@ -28,19 +31,20 @@ def chosen(page: str, **filters: str) -> str:
     )
 
 
-def bars(totals: dict[str, Counter[str]], settings: int, page: str) -> str:
+def bars(counts: Counts, page: str) -> str:
     """The results of each paper as a stacked bar, with their sum as the key to its colours."""
-    everything = sum(totals.values(), Counter())
-    most = max(found.total() for found in totals.values())
+    everything = counts.verdicts
+    most = max(found.total() for found in counts.results.values())
     key = "".join(
         f'<li><a href="{chosen(page, verdict=word)}">{everything[word]} {badge(word)}</a></li>'
         for word in RESULTS
     )
-    lines = "".join(_bar(letter, found, most, page) for letter, found in totals.items())
+    lines = "".join(_bar(letter, found, most, page) for letter, found in counts.results.items())
     return (
-        f'<div class="verdict-bars"><p><strong>{everything.total()} results of five papers'
-        f"</strong>, checked one by one. Another {settings} rows are settings: inputs that we took "
-        "over, which are no results.</p>"
+        f'<div class="verdict-bars"><p><strong>{counts.n_results} results of five papers'
+        f"</strong>, checked one by one. Another {counts.n_settings} rows are settings: inputs "
+        f"that we took over, which are no results. {counts.ours} rows are results of ours, which no "
+        "count includes.</p>"
         f'<ul class="verdict-key">{key}</ul><ul class="verdict-papers">{lines}</ul></div>'
     )
 
@@ -71,7 +75,7 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
         return f'<label>{said} <select name="{name}">{first}{inside}</select></label>'
 
     both = len(kinds) > 1
-    words = (WORDS if both else CLASSES) if "erratum" in kinds else (*RESULTS, "setting")
+    words = (WORDS if both else CLASSES) if "erratum" in kinds else CLAIMS
     orders = [
         ("book", "the book"),
         ("code", "code"),
@@ -198,8 +202,13 @@ def _short(numbers: tuple[Number, ...]) -> str:
         (number,) = numbers
         text = f"paper {number.printed}, ours {number.ours} ({error(number)})"
     else:
-        found = Counter(number.verdict for number in numbers)
-        text = f"{len(numbers)} printed numbers: " + ", ".join(
+        found = distinct(
+            [
+                {"claim": "", "quantity": n.quantity, "value": n.printed, "verdict": n.verdict}
+                for n in numbers
+            ]
+        )
+        text = f"{found.total()} printed numbers: " + ", ".join(
             f"{found[word]} {word}" for word in RESULTS if found[word]
         )
         text = text.replace("1 printed numbers", "1 printed number")

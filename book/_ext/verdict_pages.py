@@ -59,9 +59,7 @@ class Bar(SphinxDirective):
         page = posixpath.relpath(f"{PAGE}.html", posixpath.dirname(self.env.docname))
         if self.env.docname == PAGE:
             page = ""
-        return [
-            nodes.raw("", html.bars(data.totals(root), data.n_settings(root), page), format="html")
-        ]
+        return [nodes.raw("", html.bars(data.counts(root), page), format="html")]
 
 
 class Verdicts(SphinxDirective):

@@ -4,7 +4,7 @@ import ast
 import csv
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup
+
+import ibukit_claims
+from ibukit_claims import Counts
 
 PAPERS = {
     "A": (
@@ -47,6 +50,7 @@ class Number:
     printed: str
     ours: str
     verdict: str
+    quantity: str = ""
 
     @property
     def error(self) -> float | None:
@@ -144,18 +148,9 @@ def in_the_books_order(root: Path) -> dict[str, str]:
     }
 
 
-def totals(root: Path) -> dict[str, Counter[str]]:
-    """Letter -> how many results have each verdict; a setting is an input, and no result."""
-    found: dict[str, Counter[str]] = {letter: Counter() for letter in PAPERS}
-    for row in table(root, "ledger.csv"):
-        if row["verdict"] != "setting":
-            found[row["id"][0]][row["verdict"]] += 1
-    return found
-
-
-def n_settings(root: Path) -> int:
-    """The number of rows of the ledger that are inputs."""
-    return sum(row["verdict"] == "setting" for row in table(root, "ledger.csv"))
+def counts(root: Path) -> Counts:
+    """Every count that a page shows."""
+    return ibukit_claims.counts(root / "data")
 
 
 def chapters(root: Path) -> list[Path]:
@@ -280,7 +275,14 @@ def numbers(root: Path) -> dict[str, list[Number]]:
             )
             our, verdict = ours.get((what, row["where"]), ("–", row["verdict"]))
             found[row["claim"]].append(
-                Number(what, row["where"], row["value"] or "unreadable", our, verdict)
+                Number(
+                    what,
+                    row["where"],
+                    row["value"] or "unreadable",
+                    our,
+                    verdict,
+                    row["quantity"],
+                )
             )
     return found
 

@@ -4,7 +4,7 @@
   const FILTERS = ["q", "paper", "chapter", "kind", "verdict", "sort"];
   const ORDER = [
     "deviates", "error", "holds with a condition", "missing condition", "not checkable", "irreproducible",
-    "fitted", "reproduced", "remark", "setting",
+    "fitted", "reproduced", "remark", "setting", "ours",
   ];
 
   function explorer(form) {

@@ -16,6 +16,7 @@ from pathlib import Path
 import hypothesis
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit_claims as claims
@@ -152,7 +153,8 @@ def test_every_claim_has_a_verdict_that_its_numbers_bear_out():
         name: set(rows["verdict"]) for table in published for name, rows in table.groupby("claim")
     }
     for row in CLAIMS:
-        assert row["verdict"] in claims.VERDICTS, row
+        assert row["verdict"] in (*claims.VERDICTS, claims.OURS), row
+        assert (row["verdict"] == claims.OURS) == (row["where"] == "beyond the paper"), row
         assert row["verdict"] != "open", row
         found = numbers.get(row["id"], set()) - {"setting"}
         if row["verdict"] == "setting":  # an input is no result, and what has a result is no input
@@ -161,12 +163,45 @@ def test_every_claim_has_a_verdict_that_its_numbers_bear_out():
             assert row["verdict"] in ("deviates", "holds with a condition"), (row, found)
 
 
-def test_every_claim_of_the_five_papers_is_there():
-    # 138 rows of the first three papers as listed; 26 and 39 of the other two, some of which held
-    # several claims
-    counts = {"consistency": 68, "geometric": 14, "freewill": 56, "estimators": 27, "privic": 48}
-    assert Counter(row["paper"] for row in CLAIMS) == counts
-    assert len(CLAIMS) == 213
+def recount(table):
+    """The counts of a ledger, by pandas and without the claims code."""
+    of_papers = table[table["where"] != "beyond the paper"]
+    by_verdict = of_papers.groupby([of_papers["id"].str[0], "verdict"]).size()
+    return {pair: int(n) for pair, n in by_verdict.items()}, len(table) - len(of_papers)
+
+
+def test_counts_are_those_of_the_ledger():
+    found = claims.counts()
+    counted = {(p, v): n for p, words in found.rows.items() for v, n in words.items()}
+    table = pd.read_csv(ROOT / "data" / "ledger.csv")
+    assert (counted, found.ours) == recount(table)
+    assert found.n_rows + found.ours == len(table)
+    assert found.n_settings == (table["verdict"] == "setting").sum()
+    assert found.n_rows == found.n_results + found.n_settings
+    # a result of ours that is taken for one of the paper is seen
+    table.loc[table["id"] == "E-X1", "where"] = "Sec. 6"
+    assert (counted, found.ours) != recount(table)
+
+
+def test_a_number_that_a_table_prints_ten_times_counts_once():
+    tables = pd.concat(claims.load_published(stem) for stem in PAPERS.values())
+    once = tables.drop_duplicates(["claim", "quantity", "printed", "verdict"])
+    assert claims.counts().numbers == once["verdict"].value_counts().to_dict()
+    reproduced = [t[t["verdict"] == "reproduced"] for t in (tables, once)]
+    start = [len(t[t["claim"] == "E-TIII"]) for t in reproduced]
+    assert start == [10, 1]
+    assert len(reproduced[0]) - len(reproduced[1]) == 9
+
+
+def test_the_readme_has_the_counts():
+    text = (ROOT / "README.md").read_text("utf8")
+    found = ledger.IN_README.search(text)
+    assert found is not None
+    counts = claims.counts()
+    assert [int(found[1]), int(found[3])] == [counts.n_rows, counts.ours]
+    wrong = text.replace(f"each of their {counts.n_rows} ", "each of their 213 ")
+    assert wrong != text
+    assert ledger.with_counts(wrong) == text == ledger.with_counts(text)
 
 
 @pytest.mark.parametrize(

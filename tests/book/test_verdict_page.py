@@ -46,15 +46,20 @@ def test_every_row_of_the_tables_is_an_entry_in_the_order_of_the_book():
 
 
 def test_totals_are_those_of_the_data_and_count_no_setting():
-    results = [row for row in ledger.rows("ledger") if row["verdict"] != "setting"]
-    totals = data.totals(ROOT)
-    assert sum(totals.values(), Counter()) == Counter(row["verdict"] for row in results)
-    assert totals["E"] == Counter(row["verdict"] for row in results if row["paper"] == "privic")
-    bars = html.bars(totals, data.n_settings(ROOT), "claims.html")
+    rows = ledger.rows("ledger")
+    results = [row for row in rows if row["verdict"] not in ("setting", "ours")]
+    counts = data.counts(ROOT)
+    assert counts.verdicts == Counter(row["verdict"] for row in results)
+    of_privic = Counter(row["verdict"] for row in results if row["paper"] == "privic")
+    assert counts.results["E"] == of_privic
+    bars = html.bars(counts, "claims.html")
     assert f"<strong>{len(results)} results of five papers</strong>" in bars
-    assert f"Another {213 - len(results)} rows are settings" in bars
+    settings = sum(row["verdict"] == "setting" for row in rows)
+    assert f"Another {settings} rows are settings" in bars
+    assert f"{len(rows) - len(results) - settings} rows are results of ours" in bars
+    assert f"PRIVIC: {of_privic.total()} results" in bars
     assert check_verdict_page.totals(bars, check_verdict_page.rows()) == []
-    assert check_verdict_page.totals(bars.replace(">34<", ">35<"), check_verdict_page.rows()) != []
+    assert check_verdict_page.totals(bars.replace(">1<", ">2<"), check_verdict_page.rows()) != []
 
 
 def test_every_printed_result_has_our_number_beside_it_unless_it_cannot_be_checked():
@@ -221,7 +226,7 @@ def test_codes_in_tables_are_links_and_code_is_left_alone():
 def built(tmp_path):
     """A page as it would be built, with whatever it links to; without the chapters' links to it."""
     folder = tmp_path / "html"
-    bars = html.bars(data.totals(ROOT), data.n_settings(ROOT), "")
+    bars = html.bars(data.counts(ROOT), "")
     text = f"{bars}<section>{html.rows(ENTRIES, PAGE)}</section>".replace(
         "</ul></section>", "</ul>\n</section>"
     )

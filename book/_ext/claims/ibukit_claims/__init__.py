@@ -3,14 +3,18 @@
 The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free
 choice of ours was made so that they do, and the note says which), *hold with a condition* (which
 the paper does not state, and the note does), *deviate* or are *not checkable*. A *setting* is an
-input, what the paper chose and we took over: it is no result and is never counted as one. *Open* is
-what no chapter has looked at yet.
+input, what the paper chose and we took over: it is no result and is never counted as one. A result
+of *ours*, which no paper states, is in no count. *Open* is what no chapter has looked at yet.
 """
 
 from ibukit_claims._beside import beside as beside
 from ibukit_claims._beside import check as check
 from ibukit_claims._beside import show as show
 from ibukit_claims._comparison import Comparison as Comparison
+from ibukit_claims._counts import OURS as OURS
+from ibukit_claims._counts import Counts as Counts
+from ibukit_claims._counts import counts as counts
+from ibukit_claims._counts import distinct as distinct
 from ibukit_claims._published import COLUMNS as COLUMNS
 from ibukit_claims._published import KEY as KEY
 from ibukit_claims._published import VERDICTS as VERDICTS
