@@ -123,7 +123,7 @@ def entropy_factor(k: int) -> float:
 
 @dataclass(frozen=True)
 class LdpBounds:
-    r"""Bounds from epsilon alone, as the paper's theorems have them. See `ldp_bounds`.
+    r"""Bounds from epsilon alone, with constants of ours. See `ldp_bounds`.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class LdpBounds:
 def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     r"""Lower bounds for every epsilon-private mechanism and any prior.
 
-    The bounds are as the paper's theorems put it.
+    The bounds are of the form of the paper's Theorems 4.4 and 4.5, with constants of ours.
 
         :math:`K_1 \ge -(k - 1)\,\log (e^{\varepsilon} - 1)`,
         :math:`K_2 \ge -k\,\varepsilon / 2 - (k - 1)\,\log (e^{\varepsilon} - 1)`, lim

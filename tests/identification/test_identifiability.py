@@ -34,6 +34,23 @@ def integer_channel(rng):
 
 
 @pytest.mark.ledger("A-T3")
+@pytest.mark.erratum("A10")
+def test_a_matrix_that_identifies_is_strictly_concave_only_where_the_likelihood_is_finite():
+    """M = I identifies; whatever is seen, the likelihood is 0 on a whole edge of the simplex."""
+    identity = np.eye(3)
+    assert identifiable(identity)
+    edges = [np.delete(identity, secret, axis=0).mean(axis=0) for secret in range(3)]
+    for seen in ([0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]):
+        assert any((edge[seen] == 0).any() for edge in edges)
+        # on the distributions of finite likelihood two reports are enough
+        tally = ik.MatrixMechanism(identity).tally(seen)
+        assert bool(ik.theory.strictly_concave(tally)) == (len(seen) >= 2)
+    # without zeros there is no such edge
+    positive = (identity + 0.1) / 1.3
+    assert all((edge @ positive > 0).all() for edge in edges)
+
+
+@pytest.mark.ledger("A-T3")
 def test_agrees_with_exact_ranks_on_five_hundred_channels(rng):
     ranks = []
     for _ in range(500):
