@@ -49,6 +49,17 @@ def bars(counts: Counts, page: str) -> str:
     )
 
 
+def bar(counts: Counts, letter: str, page: str) -> str:
+    """The results of one paper as a stacked bar, with its settings in words."""
+    found = counts.results[letter]
+    said = ", ".join(f"{found[word]} {badge(word)}" for word in RESULTS if found[word])
+    return (
+        f'<div class="verdict-bars"><p><strong>{found.total()} results</strong>: {said}. Another '
+        f"{counts.rows[letter]['setting']} rows are settings: inputs that we took over.</p>"
+        f'<ul class="verdict-papers">{_bar(letter, found, found.total(), page)}</ul></div>'
+    )
+
+
 def _bar(letter: str, found: Counter[str], most: int, page: str) -> str:
     said = ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
     parts = "".join(

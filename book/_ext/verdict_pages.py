@@ -217,6 +217,15 @@ class CellLinks(SphinxTransform):
                 node.parent.insert(node.parent.index(node) + 1, chips)
 
 
+def mentions(env: BuildEnvironment) -> dict[str, list[str]]:
+    """Code of a row -> the chapters that name it."""
+    found: dict[str, list[str]] = {}
+    for name, ids in getattr(env, "verdict_mentions", {}).items():
+        for row in ids:
+            found.setdefault(row, []).append(posixpath.basename(name))
+    return found
+
+
 def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put the rows in their places."""
     places = list(doctree.findall(rows_of_chapter))
@@ -226,12 +235,8 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         True  # in the rows, which are raw HTML
     )
     root = Path(app.srcdir)
-    mentions: dict[str, list[str]] = {}
-    for name, ids in getattr(app.env, "verdict_mentions", {}).items():
-        for row in ids:
-            mentions.setdefault(row, []).append(posixpath.basename(name))
     titles = data.in_the_books_order(root)
-    entries = data.entries(root, places[0]["kinds"], mentions)
+    entries = data.entries(root, places[0]["kinds"], mentions(app.env))
     for place in places:
         of_chapter = [entry for entry in entries if entry.chapter == place["slug"]]
         shown = html.rows(of_chapter, html.Page(titles, data.known(root), place["open"]))

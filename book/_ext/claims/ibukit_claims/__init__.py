@@ -23,6 +23,9 @@ from ibukit_claims._published import load_published as load_published
 from ibukit_claims._published import settings as settings
 from ibukit_claims._repetitions import remembered as remembered
 from ibukit_claims._repetitions import repeated as repeated
+from ibukit_claims._sections import rows_by_section as rows_by_section
+from ibukit_claims._sections import section_of as section_of
+from ibukit_claims._sections import sections as sections
 from ibukit_claims._setting import published as published
 from ibukit_claims._words import MARGINS as MARGINS
 from ibukit_claims._words import agrees as agrees
