@@ -18,6 +18,7 @@ ORDER = ("reproduced", "fitted", "holds with a condition", "deviates")
 # what a sentence with an erratum can be; a remark is no fault, so it can be all but false
 OF_CLASS = {
     "error": {"deviates"},
+    "conditional error": {"deviates"},
     "missing condition": {"holds with a condition"},
     "irreproducible": {"not checkable", "holds with a condition"},
     "remark": {*ORDER, "not checkable"} - {"deviates"},
