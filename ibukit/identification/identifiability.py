@@ -221,8 +221,8 @@ def refuse_if_too_large_to_decompose(k: int) -> None:
     if k > max_factorised_order():
         raise ValueError(
             f"k must be at most {max_factorised_order()} for a rank test on a matrix, got {k}; "
-            "k-RR, unary encodings, subset selection and geometric noise on a line are answered at "
-            "any size"
+            "k-RR, unary encodings, subset selection, geometric, Laplace and Gaussian noise are "
+            "answered at any size"
         )
 
 

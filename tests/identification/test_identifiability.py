@@ -228,6 +228,12 @@ def test_differences_of_neighbours_see_no_border(noise, shape, epsilon):
     assert np.linalg.matrix_rank(matrix) == mechanism.k
 
 
+def test_truncated_noise_is_answered_at_sizes_that_cannot_be_decomposed():
+    for noise in (ik.TruncatedPlanarGeometric, ik.PlanarLaplace):
+        assert identifiable(noise(ik.Grid(100, 100), 0.1))
+    assert identifiable(ik.LinearLaplace(10_000, 1e-3))
+
+
 @pytest.mark.ledger("A-S9")
 def test_rounded_laplace_noise_has_a_positive_characteristic_function():
     """So have Gaussians over unit intervals and at the integers, of which it is a mixture."""
