@@ -15,7 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ibukit_claims import rows_by_section, sections
+from ibukit_claims._sections import rows_by_section, sections
 
 
 class rows_of_paper(nodes.General, nodes.Element):  # noqa: N801 (docutils writes nodes so)
@@ -45,7 +45,10 @@ class Paper(SphinxDirective):
         verdict_pages.note(
             self.env,
             "_toc.yml",
-            *(f"data/{name}.csv" for name in ("chapters", "ledger", "errata", "sections")),
+            *(
+                f"data/{name}.csv"
+                for name in ("chapters", "ledger", "errata", "replies", "sections")
+            ),
             f"data/published/{data.PAPERS[letter][0]}.csv",
         )
         files = (*data.files_with_marks(root), *data.chapters(root))

@@ -8,7 +8,7 @@ from html import escape
 
 from verdict_rows import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
-from ibukit_claims import OURS, Counts, distinct
+from ibukit_claims._counts import OURS, Counts, distinct
 
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
@@ -202,7 +202,8 @@ def _erratum(columns: dict[str, str]) -> tuple[str, str]:
         else f"<p>{columns['where']}.</p>"
     )
     found = f"<b>{finding.get(columns['class'], 'Instead')}:</b> {columns['right']}"
-    return columns["wrong"], f"{quote}<p>{found} <i>({columns['status']})</i></p>"
+    reply = f"<p><b>Reply of the authors:</b> {columns['reply']}</p>" if columns["reply"] else ""
+    return columns["wrong"], f"{quote}<p>{found} <i>({columns['status']})</i></p>{reply}"
 
 
 def _short(numbers: tuple[Number, ...]) -> str:

@@ -82,6 +82,7 @@ class Verdicts(SphinxDirective):
             self.env,
             "_toc.yml",
             "data/chapters.csv",
+            "data/replies.csv",
             *(f"data/{data.TABLES[kind][0]}" for kind in kinds),
             *published,
         )

@@ -14,7 +14,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 
 import ibukit_claims
-from ibukit_claims import Counts
+from ibukit_claims._counts import Counts
 
 PAPERS = {
     "A": (
@@ -299,9 +299,12 @@ def entries(root: Path, kinds: tuple[str, ...], mentions: dict[str, list[str]]) 
         for tag, places in marked_tests(path).items():
             tests[tag] += places
     printed, found = numbers(root), []
+    replies = {row["id"]: f"{row['reply']} ({row['date']})" for row in table(root, "replies.csv")}
     for kind in kinds:
         file, mark, word = TABLES[kind]
         for row in table(root, file):
+            if kind == "erratum":
+                row["reply"] = replies.get(row["id"], "")
             tag = f"{mark}:{row['id']}"
             # the cell in the chapter that answers for the row comes first
             places = sorted(cells[tag], key=lambda place: place[0] != row["chapter"])

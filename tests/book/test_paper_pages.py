@@ -14,6 +14,7 @@ from sphinx.util.docutils import docutils_namespace
 
 import ibukit_claims as claims
 import ledger
+from ibukit_claims import _sections
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r'<li class="verdict-row" id="([^"]+)"')
@@ -62,10 +63,10 @@ def test_each_row_of_a_paper_stands_on_its_page_once(built, letter):
 
 @pytest.mark.parametrize("letter", data.PAPERS)
 def test_each_section_is_named_in_order_and_says_why_it_is_empty(built, letter):
-    of_paper = claims.sections(letter)
+    of_paper = _sections.sections(letter)
     names = [row["section"].replace(".", "-").replace("+", "beyond").lower() for row in of_paper]
     assert PLACE.findall(built[letter]) == names
-    codes = claims.rows_by_section(letter)
+    codes = _sections.rows_by_section(letter)
     parts = re.split(PLACE, built[letter])[2::2]
     for row, part in zip(of_paper, parts, strict=True):
         assert codes[row["section"]] or row["left_out"], row
@@ -137,10 +138,10 @@ def test_the_pages_are_in_the_contents_and_linked():
 def test_the_longest_name_that_fits_decides(where, section):
     held = {"2": "Fig. 1;Table I", "3": "Fig. 12", "4": "", "5": "Table II"}
     rows = [{"section": number, "holds": names} for number, names in held.items()]
-    assert claims.section_of(where, rows) == section
+    assert _sections.section_of(where, rows) == section
 
 
 @pytest.mark.parametrize("where", ["Fig. 3", "Sec. 7.1"])
 def test_a_place_without_a_section_stops_the_build(where):
     with pytest.raises(ValueError, match=r"data/sections.csv has no section"):
-        claims.section_of(where, [{"section": "2", "holds": "Fig. 1"}])
+        _sections.section_of(where, [{"section": "2", "holds": "Fig. 1"}])

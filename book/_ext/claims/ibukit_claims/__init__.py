@@ -12,9 +12,7 @@ from ibukit_claims._beside import check as check
 from ibukit_claims._beside import show as show
 from ibukit_claims._comparison import Comparison as Comparison
 from ibukit_claims._counts import OURS as OURS
-from ibukit_claims._counts import Counts as Counts
 from ibukit_claims._counts import counts as counts
-from ibukit_claims._counts import distinct as distinct
 from ibukit_claims._published import COLUMNS as COLUMNS
 from ibukit_claims._published import KEY as KEY
 from ibukit_claims._published import VERDICTS as VERDICTS
@@ -23,9 +21,6 @@ from ibukit_claims._published import load_published as load_published
 from ibukit_claims._published import settings as settings
 from ibukit_claims._repetitions import remembered as remembered
 from ibukit_claims._repetitions import repeated as repeated
-from ibukit_claims._sections import rows_by_section as rows_by_section
-from ibukit_claims._sections import section_of as section_of
-from ibukit_claims._sections import sections as sections
 from ibukit_claims._setting import published as published
 from ibukit_claims._words import MARGINS as MARGINS
 from ibukit_claims._words import agrees as agrees

@@ -43,7 +43,7 @@ def section_of(where: str, of_paper: list[dict[str, str]]) -> str:
 
 
 def rows_by_section(letter: str, data: Path = DATA) -> dict[str, list[str]]:
-    """Section -> the codes of its rows in the ledger, all sections of the paper in order."""
+    """Section -> codes of its rows in the ledger, in the order of the paper."""
     of_paper = sections(letter, data)
     found: dict[str, list[str]] = {row["section"]: [] for row in of_paper}
     for row in _read(data / "ledger.csv"):
