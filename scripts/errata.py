@@ -29,11 +29,12 @@ PAPERS = {
 }
 KINDS = {
     "error": "Sentences, formulas and numbers that seem to us to be false as printed",
+    "conditional error": "What seems to us to be false if the published data are the figure's",
     "missing condition": "Statements that seem to us to need a condition",
     "irreproducible": "What we could not repeat from the text",
     "remark": "Remarks, which are no faults of the paper",
 }
-LONG = ("error", "missing condition")
+LONG = ("error", "conditional error", "missing condition")
 GREEK = {"varepsilon": "ε", "theta": "θ", "alpha": "α", "beta": "β", "delta": "δ", "lambda": "λ"}
 GREEK |= {"phi": "φ", "gamma": "γ", "pi": "π", "pm": "±", "le": "≤", "ge": "≥", "times": "×"}
 GREEK |= {"ldots": "...", "infty": "∞", "log": "log", "sum": "Σ", "max": "max", "min": "min"}

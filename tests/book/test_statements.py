@@ -24,7 +24,7 @@ OF_CLASS = {
     "remark": {*ORDER, "not checkable"} - {"deviates"},
 }
 # sentences for which neither list has a row
-WITHOUT = 2
+WITHOUT = 1
 
 
 def table():

@@ -18,8 +18,9 @@ import ledger
 ROOT = Path(__file__).resolve().parents[2]
 ERRATA = ledger.rows("erratum")
 FILES = sorted((ROOT / "data" / "counterexamples").glob("*"))
-# errors whose computation takes more than five lines: the loop, and the program of the authors
-TOO_LONG = {"E3", "E5"}
+# errors whose computation takes more than five lines: people with ten mechanisms against people
+# with their average, the program of the authors, and the loop
+TOO_LONG = {"C13", "E3", "E5"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -55,7 +56,7 @@ def test_counterexamples_are_of_rows_that_need_one():
     codes = {path.stem for path in FILES}
     assert {path.suffix for path in FILES} == {".txt"}
     assert {words[code] for code in codes} <= {*errata.LONG, "remark"}
-    missing = {row["id"] for row in ERRATA if row["class"] == "error"} - codes
+    missing = {row["id"] for row in ERRATA if "error" in row["class"]} - codes
     assert missing <= TOO_LONG
 
 
