@@ -14,6 +14,7 @@ row have a page of their source each.
 import posixpath
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -175,14 +176,29 @@ def link_tables(body: str, rows: set[str], page: str) -> str:
     return TABLE.sub(linked, body)
 
 
+def with_codes(body: str, chapter: str, statements: list[dict[str, str]]) -> str:
+    """Give each sentence that a chapter sets beside our findings the links to its rows."""
+    for row in statements:
+        if row["chapter"] == chapter and row["rows"]:
+            said = f"<tr><td>{escape(row['sentence'])}"
+            links = " ".join(
+                f'<a class="to-row reference internal" href="../claims.html#{data.anchor(code)}">'
+                f"{code}</a>"
+                for code in row["rows"].split()
+            )
+            body = body.replace(f"{said}</td>", f"{said} {links}</td>")
+    return body
+
+
 def on_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Link what the tables of a chapter name."""
     if pagename.startswith("book/chapters/") and context.get("body"):
-        context["body"] = link_tables(
-            context["body"], data.known(Path(app.srcdir)), "../claims.html"
-        )
+        root = Path(app.srcdir)
+        body = link_tables(context["body"], data.known(root), "../claims.html")
+        chapter = posixpath.basename(pagename)
+        context["body"] = with_codes(body, chapter, data.table(root, "statements.csv"))
 
 
 def _above(node: nodes.Node) -> Iterator[nodes.Element]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from verdict_pages import with_codes
 
 import ledger
 
@@ -78,6 +79,18 @@ def test_every_sentence_of_the_chapters_is_listed_once():
 
 def test_one_sentence_has_one_verdict():
     assert faults(table(), shown(), WORDS) == []
+
+
+def test_a_sentence_bears_the_links_to_its_rows():
+    """In the very tables that the chapters store, a sentence with signs of HTML included."""
+    n_links = 0
+    for path in sorted((ROOT / "book" / "chapters").glob("*.ipynb")):
+        outputs = [out for c in nbformat.read(path, 4).cells for out in c.get("outputs", [])]
+        tables = [out.get("data", {}).get("text/html", "") for out in outputs]
+        body = "".join(html for html in tables if "the paper says</th>" in html)
+        n_links += with_codes(body, path.stem, table()).count('class="to-row')
+    assert n_links == sum(len(row["rows"].split()) for row in table())
+    assert with_codes("<tr><td>x</td>", "ages", table()) == "<tr><td>x</td>"
 
 
 @pytest.mark.parametrize(
