@@ -132,6 +132,20 @@ def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
     return LinearFunctionals(len(alphabet), weights, single)
 
 
+def names_of_questions(of: Any, n: int) -> Any:
+    """Return a name for each of the n questions of an argument `of` that is not None.
+
+    Districts have their index, labels are named by themselves, in a sum with plus signs between
+    them; weights are numbered.
+    """
+    if are_districts(of):
+        return of.index
+    weights = _with_weights(of)
+    if isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values()):
+        return [" + ".join(map(str, weights))]
+    return [f"question {row}" for row in range(n)]
+
+
 def has_two_values(w: Floats) -> bool:
     """Return whether w . theta is a number plus a multiple of a sum of some probabilities."""
     return bool(((w == w.min()) | (w == w.max())).all())

@@ -19,10 +19,14 @@ from ibukit import intervals, model_checks
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, ReadOnlyArrays
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.districts import are_districts
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import name_of_alphabet
-from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
+from ibukit.domain.linear_functionals import (
+    LinearFunctionals,
+    OneFunctional,
+    names_of_questions,
+    parse_functionals,
+)
 from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, WeightsRefused
 from ibukit.estimate import exports
@@ -929,7 +933,7 @@ class Estimate(ReadOnlyArrays):
             estimator=self.method,
             n=self._n,
             gap=self.gap,
-            labels=_index_of(self.alphabet) if every else _names_of(of),
+            labels=_index_of(self.alphabet) if every else names_of_questions(of, len(functionals)),
             identified=self.identified if every else None,
         )
 
@@ -1173,11 +1177,6 @@ def _index_of(alphabet: Alphabet) -> pd.Index:
         return pd.MultiIndex.from_arrays(list(labels.T), names=["row", "col"])
     # A label may be a tuple, which is no row of a MultiIndex.
     return pd.Index(labels, name="label", tupleize_cols=False)
-
-
-def _names_of(of: Any) -> Any:
-    """Return the names of districts; None for other questions, which are numbered."""
-    return of.index if are_districts(of) else None
 
 
 def _have_same_reports(one: Tally | None, other: Tally | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -80,23 +80,20 @@ def summarise(
     estimator: str,
     n: float,
     gap: float,
-    labels: pd.Index | None,
+    labels: Sequence[Any],
     identified: NDArray[np.bool_] | None,
 ) -> Summary:
     """Return the table of estimates and intervals, and the warnings that they give rise to.
 
     `n` is the number of reports, which an estimate without a tally knows, too.
-    `labels` and `identified` are those of the probabilities; None if the functionals are others.
+    `labels` name the rows; `identified` is that of the probabilities, None for other functionals.
     """
     # pandas takes a second to import.
     import pandas as pd
 
-    # Functionals that are not single probabilities have no labels, and are numbered.
     lower, upper = ends
-    functionals = request.functionals
-    rows = [f"question {row}" for row in range(len(functionals))] if labels is None else labels
-    values = functionals.values(request.theta)
-    table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=rows)
+    values = request.functionals.values(request.theta)
+    table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=labels)
     names = [str(row) for row in table.index]
     # Several methods only where Wald's took the place of profiles that would take too long.
     by_wald = [method for method in interval_methods if method in WALD]

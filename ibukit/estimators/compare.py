@@ -10,9 +10,12 @@ import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.districts import are_districts
 from ibukit.domain.labels import name_of_alphabet
-from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.domain.linear_functionals import (
+    LinearFunctionals,
+    names_of_questions,
+    parse_functionals,
+)
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.estimators.maximum_likelihood import mle
@@ -147,8 +150,9 @@ class Comparison(arguments.ReadOnlyArrays):
         )
 
     def __repr__(self) -> str:
+        r = len(self.labels)
         return (
-            f"Comparison({len(self.labels)} questions, level {self.level:g}, "
+            f"Comparison({r} question{'s' * (r != 1)}, level {self.level:g}, "
             f"method {self.method!r})"
         )
 
@@ -280,9 +284,7 @@ def _request(estimate: Estimate, functionals: LinearFunctionals, level: float) -
 
 
 def _labels(of: Any, functionals: LinearFunctionals, tally: Tally) -> tuple[Any, ...]:
-    if are_districts(of):
-        return tuple(of.index)
     if functionals.weights is not None:
-        return tuple(f"question {row}" for row in range(len(functionals)))
+        return tuple(names_of_questions(of, len(functionals)))
     labels = tally.alphabet.labels_of(np.arange(tally.k))
     return tuple(map(tuple, labels.tolist())) if labels.ndim == 2 else tuple(labels.tolist())

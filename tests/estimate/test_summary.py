@@ -75,6 +75,8 @@ def test_a_summary_is_the_interval_in_a_table():
     two = inside.summary(of=[[1, 0, 0], [0, 1, 1]], method="wald")
     assert two.table.index.tolist() == ["question 0", "question 1"]
     assert two.warnings == ()
+    for of, name in (("b", "b"), (["b", "c"], "b + c"), ({"a": 1}, "a"), ({"a": 2}, "question 0")):
+        assert inside.summary(of=of).table.index.tolist() == [name]
 
 
 @pytest.mark.parametrize(

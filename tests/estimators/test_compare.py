@@ -264,6 +264,9 @@ def test_tables_have_labels_cells_or_numbers():
     assert frame.index.tolist() == [(0, 0), (0, 1)]
     assert frame.index.names == ["row", "col"]
     assert ik.compare(*tallies, of=[[1, 0]]).to_frame().index.tolist() == ["question 0"]
+    words = ik.RandomizedResponse(["no", "yes"], 1.0)
+    tallies = words.tally_counts([60, 40]), words.tally_counts([50, 50])
+    assert ik.compare(*tallies, of="yes").to_frame().index.tolist() == ["yes"]
 
 
 @pytest.mark.slow
