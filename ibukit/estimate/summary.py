@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,7 @@ def summarise(
     estimator: str,
     n: float,
     gap: float,
-    labels: Sequence[Any],
+    labels: pd.Index | list[Any],
     identified: NDArray[np.bool_] | None,
 ) -> Summary:
     """Return the table of estimates and intervals, and the warnings that they give rise to.
