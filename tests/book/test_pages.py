@@ -99,6 +99,8 @@ def faults_of_opening(story: list[Any], opening: str) -> list[str]:
     answer = re.search(r"^\*\*Answer\.\*\* (.*?)(?=\n\n|\Z)", opening, re.DOTALL | re.MULTILINE)
     if not answer:
         found.append("no paragraph '**Answer.** ...' above the first section")
+    elif not re.search(r"^\*\*Question\.\*\* [^\n]*\n\n\*\*Answer\.", opening, re.MULTILINE):
+        found.append("the answer does not follow the question")
     elif words(answer[1]) > ANSWER:
         found.append(f"the answer has {words(answer[1])} words, more than {ANSWER}")
     needs = re.search(r"^\*\*You need\*\* (.*?)(?=\n\n|\Z)", opening, re.DOTALL | re.MULTILINE)
@@ -166,7 +168,7 @@ def faults(notebook: Any) -> list[str]:
     if "Evidence" not in names or names[-2:] != ["Evidence", "Exercises"]:
         return [f"must end in the sections Evidence and Exercises, ends in {names[-2:]}"]
     story = [cell for name, cell in parts if name not in ("Evidence", "Exercises")]
-    opening = "\n".join(
+    opening = "\n\n".join(
         text(c) for name, c in parts if name in names[:1] and c["cell_type"] == "markdown"
     )
     found = faults_of_opening(story, opening)
@@ -207,8 +209,8 @@ def code(source: str, *tags: str, shows: str = "") -> dict[str, Any]:
 
 
 HEAD = (
-    "# Page\n\n**Question.** Does it?\n\n```{schematic} x\n:name: x\n:alt: x\n\nA"
-    " sketch.\n```\n\n**Answer.** Yes.\n\n"
+    "# Page\n\n**Question.** Does it?\n\n**Answer.** Yes.\n\n```{schematic} x\n:name: x\n:alt: x"
+    "\n\nA sketch.\n```\n\n"
 )
 NEEDS = "**You need** averages. **Time:** 10 minutes."
 TWO = (
@@ -250,7 +252,11 @@ def test_a_page_with_the_form_passes():
         ({"head": HEAD}, "You need"),
         ({"head": HEAD + NEEDS.replace("10", "ten")}, "Time"),
         (
-            {"head": HEAD.replace("Does it?", "Does it?\n\n" + "word " * 110) + NEEDS},
+            {"head": HEAD.replace("Does it?", "Does it?\n\nAside.") + NEEDS},
+            "the answer does not follow the question",
+        ),
+        (
+            {"head": HEAD.replace("Yes.", "Yes.\n\n" + "word " * 110) + NEEDS},
             "stand above the first picture",
         ),
         ({"head": HEAD.replace("```{schematic}", "```{note}") + NEEDS}, "no picture"),
@@ -279,17 +285,17 @@ def test_a_page_without_the_form_is_found(changed, says):
 
 
 def test_a_picture_below_code_is_found():
-    folded = page(head="# Page\n\n**Question.** Does it?")
+    folded = page(head=HEAD.split("```")[0])
     opening = [
         code("import x", "hide-input"),
         code("plot", "hide-input", shows="<Figure size 10x10 with 1 Axes>"),
     ]
-    folded["cells"][1:2] = [*opening, markdown(f"**Answer.** Yes.\n\n{NEEDS}")]
+    folded["cells"][1:2] = [*opening, markdown(NEEDS)]
     assert faults(folded) == []
     folded["cells"].insert(1, code("y = 1", "check"))
     [fault] = faults(folded)
     assert "2 folded cells" in fault
-    late = page(head="\n".join([HEAD.split("```")[0], "**Answer.** Yes.\n", NEEDS]))
+    late = page(head=HEAD.split("```")[0] + NEEDS)
     late["cells"].insert(4, code("plot", shows="<Figure size 10x10 with 1 Axes>"))
     [fault] = faults(late)
     assert "3 lines of code stand above the first picture" in fault
