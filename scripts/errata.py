@@ -38,7 +38,7 @@ LONG = ("error", "conditional error", "missing condition")
 GREEK = {"varepsilon": "ε", "theta": "θ", "alpha": "α", "beta": "β", "delta": "δ", "lambda": "λ"}
 GREEK |= {"phi": "φ", "gamma": "γ", "pi": "π", "pm": "±", "le": "≤", "ge": "≥", "times": "×"}
 GREEK |= {"ldots": "...", "infty": "∞", "log": "log", "sum": "Σ", "max": "max", "min": "min"}
-GREEK |= {"ln": "ln", "mid": "|", "cdot": "·", "sqrt": "√"}
+GREEK |= {"ell": "ℓ", "ln": "ln", "mid": "|", "cdot": "·", "sqrt": "√"}
 
 
 def table(name: str, root: Path = ROOT) -> list[dict[str, str]]:
@@ -57,6 +57,7 @@ def plain(text: str) -> str:
         tex = re.sub(r"\\sqrt\{(\w+)\}", r"√\1", tex)
         tex = re.sub(r"\\([a-z]+)", lambda name: GREEK.get(name[1], name[1]), tex)
         tex = re.sub(r"\\([{}])", r"\1", tex)
+        tex = re.sub(r" *× *", " × ", tex)
         return re.sub(r"([_^])\{(\w)\}", r"\1\2", tex)
 
     return re.sub(r"\$([^$]+)\$", formula, text)
@@ -97,7 +98,8 @@ def entry(row: dict[str, str], root: Path = ROOT) -> str:
         lines += ["", textwrap.indent(code.rstrip("\n"), "    ")]
     else:
         place = (
-            f"The computation takes more than five lines; it is in the chapter {row['chapter']}."
+            f"The computation takes more than five lines; it is in the book's chapter "
+            f"{row['chapter']}."
         )
         lines.append(wrapped(place, "  "))
     return "\n".join(lines)
@@ -115,7 +117,7 @@ def letter(paper: str, root: Path = ROOT) -> str:
             "we have rebuilt your paper as a program, line by line, for an open book on "
             "reconstructing distributions from locally private reports (ibukit). Most of what we "
             "could check holds, and the book says so row by row. On the way we noted the points "
-            "below. We may have misread you: if so, please tell us, and the row is withdrawn."
+            "below. We may have misread you: if so, please tell us, and the point is withdrawn."
         ),
         wrapped(
             "Each short program below runs as it stands where ibukit is installed, and stops "
@@ -139,7 +141,7 @@ def letter(paper: str, root: Path = ROOT) -> str:
     parts += [
         wrapped(
             "We would be glad of an answer, also a short one; with your leave it will stand "
-            "beside the row on the page of errata."
+            "beside the point, on the book's page of errata."
         ),
         "With kind regards,\nthe authors of ibukit",
     ]
