@@ -28,7 +28,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "btn btn-sm evidence-switch";
-    button.innerHTML = '<span class="wide-only">Show the </span>evidence';
+    button.innerHTML = '<span class="wide-only">Show the evidence</span><span class="narrow-only">Evidence</span>';
     button.setAttribute("aria-label", "Show the evidence");
     button.title = "Show the code of figures and tables, the checks, and the claims that they belong to";
     button.addEventListener("click", () => {
@@ -68,6 +68,12 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const fold of openedForPrint) fold.open = false;
   openedForPrint = [];
+});
+
+// What scrolls can be scrolled by the keyboard.
+addEventListener("load", () => {
+  for (const figure of document.querySelectorAll("figure.schematic"))
+    if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;
 });
 
 // On a phone a formula in a line may be wider than the page, which would cut it off.
