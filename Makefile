@@ -14,7 +14,7 @@ HASHES ?=
 SEALED = -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow fuzz portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench foreign lock hashes clean
+.PHONY: help book test slow fuzz portable versions newest mutants kernels lint format notebooks ledger browser pdf wheel sdist release lab bench foreign lock hashes clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -66,8 +66,13 @@ ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
 browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/check_book.py --self-test
 	$(BIN)/python scripts/check_book.py --jobs $(JOBS)
+	$(BIN)/python scripts/print_book.py --self-test
+	$(BIN)/python scripts/print_book.py --check --jobs $(JOBS)
 	$(BIN)/python scripts/check_moving_figures.py --self-test
 	$(BIN)/python scripts/check_moving_figures.py
+
+pdf: book ## print the whole book into one file, _build/ibukit.pdf
+	$(BIN)/python scripts/print_book.py --out _build/ibukit.pdf
 
 wheel: $(VENV)/.ok ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist

@@ -8,6 +8,10 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAA
 ICON = f'<link rel="icon" href="{PIXEL}">'
 SPANS = "<p>" + " ".join(f"<span>word {i}</span>" for i in range(80)) + "</p>"
 LONG = "x = " + "1 + " * 400 + "1"
+SWITCH = (
+    '<button class="evidence-switch" aria-pressed="false"'
+    " onclick=\"this.ariaPressed = 'true'\">Show the evidence</button>"
+)
 BROKEN: dict[str, tuple[str, str | None]] = {
     "good": ("", None),
     "alt": (f'<img src="{PIXEL}">', "image without alternative text"),
@@ -38,6 +42,38 @@ BROKEN: dict[str, tuple[str, str | None]] = {
             ' 3000px">cut</div></td></tr></table></div>'
         ),
         "table cut off",
+    ),
+    "name": (
+        (
+            '<table style="width: 20px"><tr><td><code style="overflow-wrap:'
+            ' anywhere">a_long_name</code></td></tr></table>'
+        ),
+        "name broken in a table",
+    ),
+    "card": (
+        '<div class="chapter-card" style="padding: 2px">A chapter</div>',
+        "card without padding",
+    ),
+    "sidebar": (
+        (
+            '<div class="bd-sidebar-primary" style="height: 90px; overflow: auto" tabindex="0">'
+            '<div style="height: 2000px"></div><ul><li class="current">'
+            '<a class="current" href="#x">Here</a></li></ul></div>'
+        ),
+        "open page not seen in the sidebar",
+    ),
+    "schematic": (
+        (
+            '<figure class="schematic"><svg role="img" aria-label="A drawing" viewBox="0 0 600 90"'
+            ' width="300"><text y="20" font-size="16">small</text></svg></figure>'
+        ),
+        "schematic too small to read",
+    ),
+    "no-switch": ('<div class="evidence">A check</div>', "evidence"),
+    "evidence-early": (SWITCH + '<div class="evidence">A check</div>', "evidence"),
+    "evidence-lost": (
+        SWITCH + '<div class="evidence" style="display: none">A check</div>',
+        "evidence",
     ),
     "heavy": (f"<!-- {'x' * HEAVIEST} -->", "heavy page"),
     "no-favicon": ("", "no favicon"),
@@ -73,6 +109,13 @@ BROKEN: dict[str, tuple[str, str | None]] = {
 FITTING = {
     "table-scrolls": BROKEN["table"][0].replace(
         'style="overflow: hidden"', 'style="overflow: auto" tabindex="0"'
+    ),
+    "evidence-asked": (
+        "<style>html:not([data-evidence=on]) .evidence { display: none }</style>"
+        + SWITCH.replace(
+            'onclick="', "onclick=\"document.documentElement.dataset.evidence = 'on'; "
+        )
+        + '<div class="evidence">A check</div>'
     ),
     "code-wraps": f'<pre style="white-space: pre-wrap">{LONG}</pre>',
 }

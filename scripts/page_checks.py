@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+SMALLEST = 10.5  # px, of words in a schematic
 HEAVIEST = 1_500_000  # bytes of a page with its pictures, without what all pages share
 # What all pages share is loaded once for the site.
 SHARED = re.compile(r"/_static/|/searchindex\.js")
@@ -40,6 +41,21 @@ FACTS = """async () => {
   const code = [...document.querySelectorAll('main pre')]
     .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
     .filter(e => !e.closest('.cell_output'));
+  const breaks = e => new Set([...e.getClientRects()].map(r => Math.round(r.top))).size > 1;
+  const broken = [...document.querySelectorAll('main table :is(td, th) code')]
+    .flatMap(e => e.querySelector('.pre') ? [...e.querySelectorAll('.pre')] : [e])
+    .filter(e => !/\\s/.test(e.textContent.trim()) && e.checkVisibility() && breaks(e));
+  const sides = e => parseFloat(getComputedStyle(e).paddingLeft);
+  const tight = [...document.querySelectorAll('.chapter-card')].filter(e => sides(e) < 8);
+  const bar = document.querySelector('.bd-sidebar-primary');
+  const here = bar?.checkVisibility() ? bar.querySelector('li.current > a.current') : null;
+  const seen = e => { const r = e.getBoundingClientRect(), f = bar.getBoundingClientRect();
+    return r.top >= f.top && r.bottom <= Math.min(f.bottom, innerHeight); };
+  const lettered = e => [...e.querySelectorAll('text')].filter(t => t.textContent.trim());
+  const height = t => parseFloat(getComputedStyle(t).fontSize) * (t.getScreenCTM()?.a ?? 1);
+  const words = [...document.querySelectorAll('figure.schematic svg')]
+    .filter(e => e.checkVisibility()).map(e => [e, Math.min(...lettered(e).map(height))])
+    .filter(([, size]) => size < SMALLEST);
   const icon = document.querySelector('link[rel~=icon]');
   const loads = async url => { try { return (await fetch(url)).ok; } catch { return false; } };
   return {
@@ -50,10 +66,34 @@ FACTS = """async () => {
     wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent.slice(0, 60)),
     sideways: document.documentElement.scrollWidth - width,
     widest: wide.slice(0, 3).map(e => e.tagName.toLowerCase() + '.' + e.className),
+    broken: broken.map(e => e.textContent.trim().slice(0, 40)),
+    tight: tight.map(e => e.textContent.trim().slice(0, 40)),
+    away: here && !seen(here) ? [here.textContent.trim().slice(0, 40)] : [],
+    words: words.map(([e, size]) => `${size.toFixed(1)} px in ${e.ariaLabel?.slice(0, 40)}`),
     cut: cut.map(e => e.textContent.trim().slice(0, 40)),
     code: code.map(e => e.textContent.trim().slice(0, 40)),
     icon: icon !== null && (location.protocol === 'file:' || await loads(icon.href)),
   };
+}""".replace("SMALLEST", str(SMALLEST))
+# With the switch off no evidence is seen, with it on all of it; it stays on.
+EVIDENCE = """async () => {
+  const all = [...document.querySelectorAll('main .evidence')];
+  if (!all.length) return [];
+  const folds = '.toggle-hidden, details:not([open])';  // a reader can open these
+  const reachable = e => e.checkVisibility() || e.parentElement.closest(folds);
+  const button = document.querySelector('button.evidence-switch');
+  if (!button) return ['there is no switch for it'];
+  const found = [];
+  if (document.documentElement.dataset.evidence !== 'on') {
+    if (button.getAttribute('aria-pressed') !== 'false') found.push('the switch is not named off');
+    const early = all.filter(e => e.checkVisibility()).length;
+    if (early) found.push(`${early} pieces are seen before anybody asks`);
+    button.click();
+  }
+  if (button.getAttribute('aria-pressed') !== 'true') found.push('the switch is not named on');
+  const lost = all.filter(e => !reachable(e)).length;
+  if (lost) found.push(`${lost} pieces stay hidden`);
+  return found;
 }"""
 LISTS = {
     "unloaded": "image not loaded",
@@ -61,6 +101,10 @@ LISTS = {
     "raw": "formula not typeset",
     "wrong": "formula with an error",
     "cut": "table cut off",
+    "broken": "name broken in a table",
+    "tight": "card without padding",
+    "away": "open page not seen in the sidebar",
+    "words": "schematic too small to read",
 }
 
 

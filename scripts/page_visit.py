@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from playwright.sync_api import Browser, Page, Response, Route
 
 import accessibility
-from page_checks import FACTS, HEAVIEST, SHARED, WAIT_UNTIL_DRAWN, judge
+from page_checks import EVIDENCE, FACTS, HEAVIEST, SHARED, WAIT_UNTIL_DRAWN, judge
 
 
 class View(NamedTuple):
@@ -113,6 +113,8 @@ class Visit:
         """Read off the page what a reader would see."""
         for kind, detail in judge(self.tab.evaluate(FACTS), page, widest):
             self.add(kind, detail)
+        for detail in self.tab.evaluate(EVIDENCE):
+            self.add("evidence", detail)
         own = [r for r in self.responses if not SHARED.search(r.url)]
         weight = sum(int(response.headers.get("content-length", 0)) for response in own)
         if weight > HEAVIEST and not page.endswith(
@@ -186,8 +188,8 @@ def visit(
             seen.open(home + name + (f"?q={word}" if is_search else ""))
             if is_search:
                 seen.search(word, wanted)
-        seen.look(name, view.width == VIEWS[0].width)
         photograph(seen.tab, shots, name, view.width, view.scheme)
+        seen.look(name, view.width == VIEWS[0].width)  # which leaves the evidence on for axe
         if not from_disk:
             seen.axe(colours="light" in view.colours)
         if "dark" in view.colours and not from_disk:

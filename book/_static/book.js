@@ -1,15 +1,54 @@
-// On a phone every piece of code folds; without this script it is simply there.
+// The evidence of a page (code of figures and tables, checks, links to claims) shows if the reader asks for it: by the
+// switch in the header, by ?evidence=1 in the address, or by following a link to a cell. The switch is remembered, the
+// others hold for one page. Without this script all of it is simply there.
+const evidence = {
+  root: document.documentElement,
+  remembered: () => { try { return localStorage.getItem("evidence"); } catch { return null; } },
+  remember: value => { try { localStorage.setItem("evidence", value); } catch { /* a private window */ } },
+  asked: () => new URLSearchParams(location.search).get("evidence") ?? evidence.remembered(),
+  shown: () => evidence.root.dataset.evidence === "on",
+  show: on => {
+    evidence.root.dataset.evidence = on ? "on" : "off";
+    document.querySelector(".evidence-switch")?.setAttribute("aria-pressed", String(on));
+  },
+  // A cell that a link leads to is shown with its evidence, open where it is folded.
+  follow: () => {
+    const id = decodeURIComponent(location.hash.slice(1));
+    const target = id ? document.getElementById(id) : null;
+    if (!target?.closest("div.cell")) return;
+    evidence.show(true);
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target.scrollIntoView();
+  },
+};
+evidence.show(evidence.asked() === "1");
 document.addEventListener("DOMContentLoaded", () => {
-  if (!matchMedia("(max-width: 600px)").matches) return;
-  for (const input of document.querySelectorAll("div.cell div.cell_input")) {
-    if (input.closest("details")) continue;
-    const fold = document.createElement("details"), title = document.createElement("summary");
-    fold.className = "phone-fold";
-    title.textContent = "Show the code";
-    fold.addEventListener("toggle", () => { title.textContent = fold.open ? "Hide the code" : "Show the code"; });
-    input.before(fold);
-    fold.append(title, input);
+  const buttons = document.querySelector(".article-header-buttons");
+  if (buttons && document.querySelector(".evidence")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "btn btn-sm evidence-switch";
+    button.innerHTML = '<span class="wide-only">Show the evidence</span><span class="narrow-only">Evidence</span>';
+    button.setAttribute("aria-label", "Show the evidence");
+    button.title = "Show the code of figures and tables, the checks, and the claims that they belong to";
+    button.addEventListener("click", () => {
+      evidence.show(!evidence.shown());
+      evidence.remember(evidence.shown() ? "1" : "0");
+    });
+    buttons.prepend(button);
   }
+  evidence.show(evidence.shown());
+  evidence.follow();
+});
+addEventListener("hashchange", evidence.follow);
+
+// The sidebar shows the page that is open, wherever in the list it stands.
+document.addEventListener("DOMContentLoaded", () => {
+  const bar = document.querySelector(".bd-sidebar-primary"), link = bar?.querySelector("li.current > a.current");
+  if (!link) return;
+  const place = link.getBoundingClientRect(), frame = bar.getBoundingClientRect();
+  if (place.top < frame.top || place.bottom > Math.min(frame.bottom, innerHeight))
+    bar.scrollTop += place.top - frame.top - bar.clientHeight / 2;
 });
 
 // The arrow that opens a part of the contents has no name of its own.
@@ -20,9 +59,21 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// What is folded is printed, too.
+// What is folded is printed, too: code, proofs, solutions and symbols. Afterwards all is as it was.
+let openedForPrint = [];
 addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("div.cell details, details.phone-fold")) fold.open = true;
+  openedForPrint = [...document.querySelectorAll(".bd-article details:not([open])")];
+  for (const fold of openedForPrint) fold.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const fold of openedForPrint) fold.open = false;
+  openedForPrint = [];
+});
+
+// What scrolls can be scrolled by the keyboard.
+addEventListener("load", () => {
+  for (const figure of document.querySelectorAll("figure.schematic"))
+    if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;
 });
 
 // On a phone a formula in a line may be wider than the page, which would cut it off.
