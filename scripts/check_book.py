@@ -4,10 +4,12 @@
 
 A page must log no error, request nothing from another host, load everything it asks for, typeset
 its mathematics, show its images with alternative text, not scroll sideways, not cut off code or
-tables, pass axe-core, in the dark too, have a favicon and stay below a weight; the search must find
-some words, and the page of verdicts must filter. A few pages are opened from the disk (file://) as
-well. With --shots each page is also photographed, which takes a third longer. With --self-test the
-checks are shown pages that are broken on purpose.
+tables, break no name in a table, have legible schematics, padded cards and itself in sight in the
+sidebar, show its evidence if and only if it is asked for, pass axe-core with the evidence shown, in
+the dark too, have a favicon and stay below a weight; the search must find some words, and the page
+of verdicts must filter. A few pages are opened from the disk (file://) as well. With --shots each
+page is also photographed, which takes a third longer. With --self-test the checks are shown pages
+that are broken on purpose.
 """
 
 from __future__ import annotations

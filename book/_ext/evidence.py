@@ -10,10 +10,13 @@ so such a cell is folded instead.
 
 from __future__ import annotations
 
-import json
+import copy
+from typing import Any
 
 import cell_folding
+import myst_nb.sphinx_
 from docutils import nodes
+from myst_nb.core.nb_to_tokens import notebook_to_tokens
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -21,17 +24,24 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 REMOVED, FOLDED = "remove-cell", "hide-cell"
 
 
-def fold_removed_checks(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Fold the removed cells of a chapter that assert something, before the page is read."""
-    if not str(app.env.doc2path(docname)).endswith(".ipynb"):
-        return
-    notebook = json.loads(source[0])
-    for cell in notebook["cells"]:
+def fold_removed_checks(notebook: Any) -> Any:
+    """A copy of a notebook in which the removed cells that assert something are folded."""
+    copied = copy.deepcopy(notebook)
+    for cell in copied["cells"]:
         tags = cell["metadata"].get("tags", [])
-        code = cell["cell_type"] == "code"
-        if code and REMOVED in tags and cell_folding.asserts("".join(cell["source"])):
+        if cell["cell_type"] != "code" or REMOVED not in tags:
+            continue
+        if cell_folding.asserts("".join(cell["source"])):
             cell["metadata"]["tags"] = [FOLDED if tag == REMOVED else tag for tag in tags]
-    source[0] = json.dumps(notebook)
+    return copied
+
+
+def tokens(notebook: Any, *arguments: Any) -> Any:
+    """What myst-nb lays out of a notebook, with the removed checks.
+
+    The notebook itself stays as it is: the cache of results knows it by its cells and their tags.
+    """
+    return notebook_to_tokens(fold_removed_checks(notebook), *arguments)
 
 
 def is_cell(node: nodes.Node) -> bool:
@@ -155,6 +165,6 @@ class Evidence(SphinxPostTransform):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("source-read", fold_removed_checks)
+    myst_nb.sphinx_.notebook_to_tokens = tokens  # it has no event between reading and laying out
     app.add_post_transform(Evidence)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -85,3 +85,20 @@ addEventListener("load", async () => {
   const wide = formulas.filter(formula => formula.firstElementChild?.offsetWidth > column(formula));
   for (const formula of wide) formula.classList.add("wide-formula");
 });
+
+// On a phone a table of text stands as cards, each cell under the name of its column, and in a comparison with a paper
+// the verdict comes second. A table with cells that span others is left alone.
+document.addEventListener("DOMContentLoaded", () => {
+  if (!matchMedia("(max-width: 600px)").matches) return;
+  for (const table of document.querySelectorAll(".bd-article table")) {
+    const rows = [...table.rows], heads = table.tHead?.rows;
+    if (heads?.length !== 1 || table.querySelector("[colspan]:not([colspan='1']), [rowspan]:not([rowspan='1'])")) continue;
+    const names = [...heads[0].cells].map(cell => cell.textContent.trim());
+    if (rows.some(row => row.cells.length !== names.length)) continue;
+    const verdict = names.findIndex(name => name.toLowerCase() === "verdict");
+    if (verdict > 1) for (const row of rows) row.cells[0].after(row.cells[verdict]);
+    if (table.closest(".cell_output, .table-scroll") || names.length > 4 || names.some(name => !name)) continue;
+    table.classList.add("as-cards");
+    for (const row of rows.slice(1)) [...row.cells].forEach((cell, i) => { cell.dataset.column = names[i]; });
+  }
+});

@@ -179,30 +179,44 @@ def contrast(one, two):
     return max(lights) / min(lights)
 
 
-def in_dark_theme(color, amount):
-    """What ``invert(amount) hue-rotate(180deg)`` makes of a colour,
-    by the formulas of the CSS filters.
-    """
+def dark_filter():
+    """The amounts of the filter that turns figures for the dark theme."""
+    css = (ROOT / "book" / "_static" / "figures.css").read_text("utf8")
+    pattern = r"filter: invert\(([\d.]+)\) hue-rotate\(180deg\) brightness\(([\d.]+)\);"
+    ((amount, brightness),) = re.findall(pattern, css)
+    return float(amount), float(brightness)
+
+
+def in_dark_theme(color):
+    """What the filter makes of a colour, by the formulas of the CSS filters."""
+    amount, brightness = dark_filter()
     channels = np.array(to_rgb(color))
     turned = channels * (1 - amount) + (1 - channels) * amount
     weights = np.array([0.213, 0.715, 0.072])
-    return np.clip(2 * weights @ turned - turned, 0, 1)
+    return np.clip(np.clip(2 * weights @ turned - turned, 0, 1) * brightness, 0, 1)
 
 
 def test_colours_can_be_seen_in_both_themes():
-    css = (ROOT / "book" / "_static" / "figures.css").read_text("utf8")
-    (amount,) = re.findall(r"filter: invert\(([\d.]+)\) hue-rotate\(180deg\);", css)
-    ground = in_dark_theme("white", float(amount))
+    ground = in_dark_theme("white")
     assert ground == pytest.approx(np.full(3, 0x12 / 255), abs=0.002), "the theme's own ground"
     colors = {look.color for name, look in plotting.ESTIMATORS.items() if name != "truth"} | set(
         plotting.PALETTE
     )
-    assert min(contrast(in_dark_theme(color, float(amount)), ground) for color in colors) > 3.3
+    assert min(contrast(in_dark_theme(color), ground) for color in colors) > 4.5
     # amber, sky blue and a green; lines in them have markers, dashes and a legend
     pale = {color for color in colors if contrast(to_rgb(color), (1, 1, 1)) < 3}
     assert pale == {"#E69F00", "#56B4E9", "#44AA99"}
     assert min(contrast(to_rgb(color), (1, 1, 1)) for color in pale) > 2.2
-    assert contrast(in_dark_theme("#F0F0F0", float(amount)), ground) < 2, "a pale line is found"
+    assert contrast(in_dark_theme("#F0F0F0"), ground) < 2, "a pale line is found"
+
+
+def test_schematics_have_the_colours_of_the_figures_in_the_dark():
+    css = (ROOT / "book" / "_static" / "schematics.css").read_text("utf8")
+    light, _, dark = css.partition('html[data-theme="dark"]')
+    names = ("ibu", "mle", "inv-n", "inv-p", "posterior", "smooth", "truth", "first", "second")
+    for name in (*names, "grey"):
+        one, other = (re.search(rf"--ik-{name}: (#\w+);", part)[1] for part in (light, dark))
+        assert to_rgb(other) == pytest.approx(in_dark_theme(one), abs=1.1 / 255), name
 
 
 def drawing():
