@@ -2,6 +2,7 @@
 and what the browser check reads off a head.
 """
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -75,6 +76,27 @@ def test_the_theorems_of_a_cell_are_found():
     ]
     assert list(chapter_lists.statements(text.replace(":label: thm-a", ""))) == []
     assert next(chapter_lists.statements(text.replace("For", "Let it. For"))).line == ""
+
+
+def without_a_sentence(written):
+    """Statements of the chapters that no sentence tells, and sentences that no statement needs."""
+    missing, needed = [], set()
+    for file in chapter_lists.chapters(ROOT):
+        for cell in json.loads((ROOT / f"{file}.ipynb").read_text("utf8"))["cells"]:
+            if cell["cell_type"] == "markdown":
+                for found in chapter_lists.statements("".join(cell["source"])):
+                    if not found.line:
+                        needed.add(found.label)
+                        missing += [] if found.label in written else [found.label]
+    return missing, sorted(set(written) - needed)
+
+
+def test_each_theorem_has_a_sentence():
+    written = chapter_lists.sentences()
+    assert without_a_sentence(written) == ([], [])
+    assert without_a_sentence({**written, "thm-none": "Nothing."}) == ([], ["thm-none"])
+    written.pop("thm-certificate")
+    assert without_a_sentence(written) == (["thm-certificate"], [])
 
 
 def test_every_chapter_has_a_sketch_and_no_other():
