@@ -113,8 +113,12 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
         ("verdict", "verdict"),
         ("chapter", "chapter, by name"),
     ]
+    settings = ""
     if "claim" in kinds:
         orders.append(("error", "largest error"))
+        # what a reader came for stands first, and what is no result is not in the way
+        orders.sort(key=lambda order: order[0] != "verdict")
+        settings = select("settings", "Settings", [("shown", "shown")], every="hidden")
     return (
         '<form class="verdict-filters" role="search" aria-label="Rows" hidden>'
         + '<label class="wide">Text <input type="search" name="q" '
@@ -129,8 +133,9 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
         + select(
             "verdict", "Verdict" if "claim" in kinds else "Kind", [(word, word) for word in words]
         )
+        + settings
         + select("sort", "Order", orders, every="")
-        + '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
+        + '<button type="reset">Reset</button><output aria-live="polite"></output></form>'
     )
 
 
