@@ -9,6 +9,8 @@ import search_words
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
+import check_search
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -60,3 +62,13 @@ def test_a_page_gets_its_words_as_main_entries_of_the_search(tmp_path, monkeypat
         for word, places in index["indexentries"].items()
     }
     assert found == {"csv files": [("book/one", True)], "sample size": [("book/two", True)]}
+
+
+def test_a_question_that_leads_elsewhere_is_found():
+    asked = check_search.questions()
+    assert len(asked) >= 40
+    right = {query: ["a", "b", min(pages)] for query, pages in asked.items()}
+    assert check_search.faults(asked, right) == []
+    right["bootstrap"] = ["a", "b", "c", *asked["bootstrap"]]
+    (text,) = check_search.faults(asked, right)
+    assert text.startswith("'bootstrap' leads to ['a', 'b', 'c']")
