@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+import check_search
 import check_verdict_page
 from broken_pages import BROKEN, FITTING, ICON
 from headless_browser import chromium, serve
@@ -80,6 +81,14 @@ def verdicts(html: Path) -> list[Finding]:
     return [Finding("verdicts", check_verdict_page.PAGE, text) for text in found]
 
 
+def search(html: Path) -> list[Finding]:
+    """The questions that the search of the book does not answer among its first results."""
+    asked, page = check_search.questions(), (html / "search.html").resolve().as_uri()
+    with chromium() as browser:
+        answers = check_search.answers(browser.new_page(), page, asked)
+    return [Finding("search", "search.html", text) for text in check_search.faults(asked, answers)]
+
+
 def check(html: Path, shots: Path | None, jobs: int = 1) -> list[Finding]:
     """Everything that is wrong with a built book, looked at by so many browsers at once."""
     names = pages(html)
@@ -97,9 +106,8 @@ def check(html: Path, shots: Path | None, jobs: int = 1) -> list[Finding]:
         for name in LISTINGS_SEEN
         if name not in names
     ]
-    found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)] + verdicts(
-        html
-    )
+    found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)]
+    found += verdicts(html) + search(html)
     views = ", ".join(
         f"{view.width} px {' and '.join(view.colours) or view.scheme}" for view in VIEWS
     )

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -178,13 +179,21 @@ def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
     form = tab.locator(".verdict-filters")
     if not form.count() or not form.is_visible():
         return ["no filters are shown"]
-    expect("rows at first", set(known), set(tab.evaluate(SHOWN)))
+    unasked = {name for name, row in known.items() if row["word"] == "setting"}
+    first = tab.evaluate(SHOWN)
+    expect("rows at first, without the settings", set(known) - unasked, set(first))
+    words = [known[name]["word"] for name in first]
+    expect("the verdict of the first row", "deviates", words[0])
+    expect(
+        "verdicts in one run each", len(set(words)), sum(a != b for a, b in pairwise([0, *words]))
+    )
     for chosen, fits in TRIALS:
         form.locator("button[type=reset]").click()
         tab.wait_for_timeout(50)
         for name, value in chosen.items():
             form.locator(f"[name={name}]").select_option(value)
         wanted = {name for name, row in known.items() if fits(row)}
+        wanted -= set() if chosen.get("verdict") == "setting" else unasked
         expect(f"rows with {chosen}", wanted, set(tab.evaluate(SHOWN)))
         expect(
             f"the count with {chosen}",
@@ -197,6 +206,7 @@ def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
     form.locator("button[type=reset]").click()
     tab.wait_for_timeout(50)
     form.locator("[name=sort]").select_option("code")
+    form.locator("[name=settings]").select_option("shown")
     shown = tab.evaluate(SHOWN)
     expect("rows in order of code", set(known), set(shown))
     expect(
@@ -220,6 +230,14 @@ def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
         f"row {name} opened by its address", True, row.locator("details").evaluate("d => d.open")
     )
     expect(f"row {name} shown by its address", True, row.is_visible())
+    if unasked:
+        name = min(unasked)
+        tab.goto("about:blank")
+        tab.goto(f"{url}#{name}", wait_until="load")
+        tab.wait_for_timeout(50)
+        expect(
+            f"setting {name} shown by its address", True, tab.locator(f"[id='{name}']").is_visible()
+        )
     return complaints
 
 

@@ -25,6 +25,7 @@ import moving_values
 
 FOLDER = Path(__file__).resolve().parents[1] / "book" / "moving"
 FIGURES: dict[str, Callable[[], dict[str, Any]]] = {
+    "ages-reconstructed": moving_ages.ages_reconstructed,
     "epsilon-and-steps": moving_ages.epsilon_and_steps,
     "hump-to-comb": moving_ages.hump_to_comb,
     "penalty": moving_ages.penalty,

@@ -11,7 +11,8 @@ selection.
     ```{theorems}
     ```
 
-Each theorem is listed with its number, its name, and its first sentence if that is short. The raw
+Each theorem is listed with its number, its name, and a sentence: its own first one, if that is
+short and says it, or else that of ``theorem_sentences.tsv``. The raw
 index of the proof extension, a list of labels, is not written (``html_domain_indices``).
 """
 
@@ -29,6 +30,7 @@ from inline_figures import drawing
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+SENTENCES = Path(__file__).with_name("theorem_sentences.tsv")
 SKETCHES = Path("book", "sketches")
 STATEMENT = re.compile(
     r"^(?P<fence>`{3,}|:{3,})"
@@ -105,6 +107,12 @@ def statements(text: str) -> Iterator[Statement]:
             yield Statement(label[1], found["kind"], found["name"].strip(), sentence)
 
 
+def sentences() -> dict[str, str]:
+    """Label -> the sentence for a statement whose own first one does not say it."""
+    lines = SENTENCES.read_text("utf8").splitlines()
+    return dict(line.split("\t", 1) for line in lines if line and not line.startswith("#"))
+
+
 class Theorems(SphinxDirective):
     """The theorems of all chapters."""
 
@@ -112,6 +120,8 @@ class Theorems(SphinxDirective):
         """Write one list for each chapter and let Sphinx parse it."""
         root = Path(self.env.srcdir)
         lines: list[str] = []
+        written = sentences()
+        self.env.note_dependency(str(SENTENCES))
         for file in chapters(root):
             path = root / f"{file}.ipynb"
             self.env.note_dependency(str(path))
@@ -120,9 +130,9 @@ class Theorems(SphinxDirective):
             found = [statement for text in texts for statement in statements(text)]
             if found:
                 lines += ["", f"**{{doc}}`/{file}`**", ""]
-                lines += [
-                    f"- {{prf:ref}}`{s.label}`, **{s.name or s.kind}**. {s.line}" for s in found
-                ]
+                for s in found:
+                    line = s.line or written.get(s.label, "")
+                    lines.append(f"- {{prf:ref}}`{s.label}`, **{s.name or s.kind}**. {line}")
         parent = nodes.container(classes=["theorems"])
         text = StringList(lines, source=self.env.docname)
         self.state.nested_parse(text, self.content_offset, parent)

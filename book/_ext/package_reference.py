@@ -29,7 +29,10 @@ from sphinx.util.docutils import SphinxDirective
 import ibukit
 
 PAGES = "book/reference"
-BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
+FIRST = ("mle", "smooth", "ibu", "inv", "posterior_mean")  # what a reader looks for
+LAST = ("StoppingRule", "Change", "Discrepancy", "Gap", "Steps")
+BASES = ("Mechanism", "FiniteMechanism", "Channel", "Alphabet")
+INHERITED = (*BASES, "StoppingRule")  # what a reader's own classes inherit from
 # whose inherited methods are shown with it, because their class is not public; and from which
 # ancestor on no longer
 WITH_INHERITED = {"theory.MleSet": "ReadOnlyArrays"}
@@ -70,14 +73,19 @@ def _shown_here(module: ModuleType, name: str, thing: Any) -> bool:
     return hasattr(module, "__path__") and getattr(home, name, None) is not thing
 
 
+def _place(name: str) -> tuple[int, int]:
+    """Where a name stands: the main estimators, what others inherit from, the rest; rules last."""
+    if name in FIRST:
+        return 0, FIRST.index(name)
+    if name in LAST:
+        return 2, LAST.index(name)
+    return 1, [*BASES, name].index(name)
+
+
 def names_in(room: str) -> list[tuple[str, Any]]:
     """The names of one room as a reader writes them after ``ibukit.``, with what they mean."""
     names = [name for name, home in public_names().items() if f"{home}.".startswith(f"{room}.")]
-    # what others inherit from stands first
-    found = [
-        (name, getattr(ibukit, name))
-        for name in sorted(names, key=lambda name: [*BASES, name].index(name))
-    ]
+    found = [(name, getattr(ibukit, name)) for name in sorted(names, key=_place)]
     if "." in room:
         return found  # a folder or a file of a room: the room itself says what is public
     module = _namespace(room)
@@ -134,8 +142,9 @@ def related(root: Path) -> dict[str, list[str]]:
     found = {}
     for name, mine in mentions.items():
         back = [other for other, theirs in mentions.items() if name in theirs and other not in mine]
+        here = entries(root)[name].__module__
         back.sort(
-            key=lambda other: entries(root)[other].__module__ != entries(root)[name].__module__
+            key=lambda other: (entries(root)[other].__module__ != here, other not in INHERITED)
         )
         found[name] = (mine + back)[:MAX_RELATED]
     return found

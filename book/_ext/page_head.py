@@ -4,18 +4,29 @@ Whole addresses are known only where the book is published. ``html.baseurl`` in 
 the environment's ``BOOK_URL``, says where: then each page names its own address and a picture. With
 the address of the repository, ``book_repository`` or ``BOOK_REPOSITORY``, it has buttons for its
 source and to edit it. Both are empty by default.
+
+    ```{imprint}
+    ```
+
+is the line that names the authors, the version, the day of the build and the licence, as
+``CITATION.cff`` has them. The page at the root of the site only sends the reader on to the book; it
+has a title, a description and a picture, because its address is the one that people pass on.
 """
 
 import os
 import re
 from html import escape
+from pathlib import Path
 from typing import Any
 
+import yaml
 from docutils import nodes
 from markupsafe import Markup
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.i18n import format_date
 
 INDEX = "book/index"
 PICTURE = "_static/cover.png"
@@ -105,9 +116,74 @@ def introduce(
     context["metatags"] = VIEWPORT.sub("", context.get("metatags", ""))
 
 
+class Imprint(SphinxDirective):
+    """Who wrote the book, which version it is, when it was built, and its licence."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read the file that is cited; SOURCE_DATE_EPOCH, if it is set, is the day."""
+        path = Path(self.env.srcdir) / "CITATION.cff"
+        self.env.note_dependency(str(path))
+        cited = yaml.safe_load(path.read_text("utf8"))
+        authors = ", ".join(_name(author) for author in cited["authors"])
+        day = format_date("%d %B %Y", language="en").lstrip("0")
+        said = (
+            f"{authors} · version {cited['version']} · built on {day} · {cited['license']} licence"
+        )
+        return [nodes.paragraph("", said, classes=["imprint"])]
+
+
+def _name(author: dict[str, str]) -> str:
+    """The name of an author, a person or a group."""
+    return author.get("name") or f"{author['given-names']} {author['family-names']}"
+
+
+def root_page(url: str) -> str:
+    """The page at the root of the site: it describes the book and sends the reader on to it.
+
+    Where the address of the book is not known, the picture's address is relative.
+    """
+    base = f"{url.rstrip('/')}/" if url else ""
+    properties = {
+        "og:title": TITLE,
+        "og:description": ABOUT,
+        "og:type": "website",
+        "og:image": f"{base}{PICTURE}",
+    } | ({"og:url": base} if base else {})
+    tags = "\n".join(
+        f'<meta property="{name}" content="{escape(text)}">' for name, text in properties.items()
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Refresh" content="0; url={INDEX}.html">
+<title>{TITLE}</title>
+<meta name="description" content="{escape(ABOUT)}">
+{tags}
+</head>
+<body>
+<h1><a href="{INDEX}.html">{TITLE}</a></h1>
+<p>{escape(ABOUT)}</p>
+<img src="{PICTURE}" alt="" width="600">
+</body>
+</html>
+"""
+
+
+def write_root(app: Sphinx, error: Exception | None) -> None:
+    """Write the page at the root, unless the book's first page is there itself."""
+    if error is None and app.builder.format == "html" and INDEX in app.env.found_docs:
+        page = root_page(app.config.html_baseurl)
+        (Path(app.outdir) / "index.html").write_text(page, "utf8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_config_value("book_repository", "", "html", [str])
     app.connect("config-inited", addresses)
+    app.add_directive("imprint", Imprint)
     app.connect("html-page-context", introduce)
+    # after jupyter-book, which writes a page of one tag
+    app.connect("build-finished", write_root, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,6 +49,23 @@ def bars(counts: Counts, page: str) -> str:
     )
 
 
+def strip(counts: Counts, page: str) -> str:
+    """The results of all papers together as one stacked bar, for the first screen of the book."""
+    found = counts.verdicts
+    said = ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
+    key = " ".join(
+        f'<li><a href="{chosen(page, verdict=word)}">{found[word]} {badge(word)}</a></li>'
+        for word in RESULTS
+        if found[word]
+    )
+    return (
+        f'<div class="verdict-bars verdict-strip"><p><a href="{page}"><strong>{counts.n_results} '
+        "results of five papers</strong></a>, checked one by one:</p>"
+        f'<div class="verdict-bar" role="img" aria-label="{escape(said)}">{_parts(found)}</div>'
+        f'<ul class="verdict-key">{key}</ul></div>'
+    )
+
+
 def bar(counts: Counts, letter: str, page: str) -> str:
     """The results of one paper as a stacked bar, with its settings in words."""
     found = counts.results[letter]
@@ -62,16 +79,19 @@ def bar(counts: Counts, letter: str, page: str) -> str:
 
 def _bar(letter: str, found: Counter[str], most: int, page: str) -> str:
     said = ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
-    parts = "".join(
-        f'<span data-verdict="{word}" style="flex-grow: {found[word]}">{found[word]}</span>'
-        for word in RESULTS
-        if found[word]
-    )
     name = f"Paper {letter}, {PAPERS[letter][1]}: {found.total()} results: {said}"
     return (
         f'<li><a href="{chosen(page, paper=letter)}"><b>{letter}</b> {PAPERS[letter][1]}</a>'
         f'<div class="verdict-bar" role="img" aria-label="{escape(name)}" '
-        f'style="width: {100 * found.total() / most:.1f}%">{parts}</div></li>'
+        f'style="width: {100 * found.total() / most:.1f}%">{_parts(found)}</div></li>'
+    )
+
+
+def _parts(found: Counter[str]) -> str:
+    return "".join(
+        f'<span data-verdict="{word}" style="flex-grow: {found[word]}">{found[word]}</span>'
+        for word in RESULTS
+        if found[word]
     )
 
 
@@ -93,8 +113,12 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
         ("verdict", "verdict"),
         ("chapter", "chapter, by name"),
     ]
+    settings = ""
     if "claim" in kinds:
         orders.append(("error", "largest error"))
+        # what a reader came for stands first, and what is no result is not in the way
+        orders.sort(key=lambda order: order[0] != "verdict")
+        settings = select("settings", "Settings", [("shown", "shown")], every="hidden")
     return (
         '<form class="verdict-filters" role="search" aria-label="Rows" hidden>'
         + '<label class="wide">Text <input type="search" name="q" '
@@ -109,8 +133,9 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
         + select(
             "verdict", "Verdict" if "claim" in kinds else "Kind", [(word, word) for word in words]
         )
+        + settings
         + select("sort", "Order", orders, every="")
-        + '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
+        + '<button type="reset">Reset</button><output aria-live="polite"></output></form>'
     )
 
 

@@ -3,6 +3,7 @@
     ```{verdicts} claim erratum     the rows of both tables, by chapter, with filters
     ```
     ```{verdict-bar}                the results of each paper as a stacked bar; for any page
+    :short:                         (all papers in one bar)
     ```
 
 In a chapter the codes of rows become links: a claim's wherever it stands (``A-F8``), an erratum's
@@ -51,7 +52,9 @@ def note(env: BuildEnvironment, *names: str) -> None:
 
 
 class Bar(SphinxDirective):
-    """The results of each paper as a stacked bar."""
+    """The results of each paper as a stacked bar, or of all in one."""
+
+    option_spec = {"short": directives.flag}  # noqa: RUF012
 
     def run(self) -> list[nodes.Node]:
         """Count them."""
@@ -60,7 +63,8 @@ class Bar(SphinxDirective):
         page = posixpath.relpath(f"{PAGE}.html", posixpath.dirname(self.env.docname))
         if self.env.docname == PAGE:
             page = ""
-        return [nodes.raw("", html.bars(data.counts(root), page), format="html")]
+        draw = html.strip if "short" in self.options else html.bars
+        return [nodes.raw("", draw(data.counts(root), page), format="html")]
 
 
 class Verdicts(SphinxDirective):

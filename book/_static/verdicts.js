@@ -1,7 +1,7 @@
 /* The page of verdicts: filters and order, kept in the address behind ?; and tables that say when there is more to the right. */
 (() => {
   "use strict";
-  const FILTERS = ["q", "paper", "chapter", "kind", "verdict", "sort"];
+  const FILTERS = ["q", "paper", "chapter", "kind", "verdict", "settings", "sort"];
   const ORDER = [
     "deviates", "error", "conditional error", "holds with a condition", "missing condition", "not checkable", "irreproducible",
     "fitted", "reproduced", "remark", "setting", "ours",
@@ -23,28 +23,33 @@
     const code = new Intl.Collator("en", { numeric: true });
     const compare = {
       code: (a, b) => code.compare(a.id, b.id),
-      verdict: (a, b) => ORDER.indexOf(a.dataset.verdict) - ORDER.indexOf(b.dataset.verdict) || a.place - b.place,
+      verdict: (a, b) => ORDER.indexOf(a.dataset.verdict) - ORDER.indexOf(b.dataset.verdict) || compare.error(a, b),
       chapter: (a, b) => code.compare(a.dataset.chapter, b.dataset.chapter) || a.place - b.place,
       error: (a, b) => Number(b.dataset.error || -1) - Number(a.dataset.error || -1) || a.place - b.place,
     };
     const field = name => form.elements[name];
+    const usual = field("sort").options[0].value; // the order of the page before anything is chosen
     const chosen = () => Object.fromEntries(
       FILTERS.map(name => [name, field(name) ? field(name).value.trim() : ""]).filter(([name, value]) =>
-        value && !(name === "sort" && value === "book")));
+        value && !(name === "sort" && value === usual)));
 
     function draw() {
       const want = chosen();
       const words = (want.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+      const order = want.sort || usual, is_flat = order !== "book";
+      // a setting is no result: it is shown where it is asked for, by its verdict, by a text or by its address
+      const with_settings = !field("settings") || want.settings || want.verdict === "setting" || words.length > 0;
       let shown = 0;
       for (const row of rows) {
         const fits = ["paper", "chapter", "kind", "verdict"].every(name => !want[name] || row.dataset[name] === want[name]);
-        row.hidden = !(fits && words.every(word => row.words.includes(word)));
+        const is_asked_for = with_settings || row.dataset.verdict !== "setting" || row.classList.contains("is-target");
+        row.hidden = !(fits && is_asked_for && words.every(word => row.words.includes(word)));
         shown += !row.hidden;
       }
-      const sorted = want.sort ? [...rows].sort(compare[want.sort]) : rows;
-      for (const row of sorted) (want.sort ? flat : row.home).append(row);
+      const sorted = is_flat ? [...rows].sort(compare[order]) : rows;
+      for (const row of sorted) (is_flat ? flat : row.home).append(row);
       sections.forEach((section, i) => {
-        section.hidden = Boolean(want.sort) || ![...lists[i].children].some(row => !row.hidden);
+        section.hidden = is_flat || ![...lists[i].children].some(row => !row.hidden);
       });
       said.textContent = `${shown} of ${rows.length} rows`;
     }
@@ -60,8 +65,8 @@
       const want = new URLSearchParams(address);
       for (const name of FILTERS) {
         if (!field(name)) continue;
-        field(name).value = want.get(name) || (name === "sort" ? "book" : "");
-        if (field(name).selectedIndex === -1) field(name).value = name === "sort" ? "book" : "";
+        field(name).value = want.get(name) || (name === "sort" ? usual : "");
+        if (field(name).selectedIndex === -1) field(name).value = name === "sort" ? usual : "";
       }
       draw();
       return Object.keys(chosen()).length > 0;
@@ -69,6 +74,11 @@
     function go() {
       rows.forEach(row => row.classList.remove("is-target"));
       const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (place && place.matches(".verdict-chapter")) { // a heading of the contents: the rows in the order of the book
+        field("sort").value = "book";
+        draw();
+        place.scrollIntoView();
+      }
       const row = place && place.closest(".verdict-row");
       if (!row) return;
       if (row.hidden) form.reset();

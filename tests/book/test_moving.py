@@ -191,6 +191,21 @@ def test_numbers_of_sentences_are_read():
         assert_near("0.0015", 0.0016)
 
 
+@pytest.mark.parametrize("level", [0.05, 0.5])
+def test_the_ages_of_the_landing_page_come_from_the_reports_alone(level):
+    spec = SPECS["ages-reconstructed"]
+    choice = choose(spec, epsilon=f"{level:g}")
+    mechanism, z = reports(level)
+    estimate = ik.smooth(mechanism.tally(z))
+    assert_printed(entry(spec, 0, 0, choice), AGES.distribution, 1e-4)
+    assert_printed(entry(spec, 0, 1, choice), np.bincount(z, minlength=100) / len(z), 1e-4)
+    assert_printed(entry(spec, 0, 2, choice), estimate.distribution, 1e-4)
+    words = shapes.said(spec, choice)
+    assert_near(words["raw"], np.abs(z - np.repeat(np.arange(100), AGES.counts)).mean())
+    off = ik.emd(estimate.distribution, AGES.distribution, AGES.alphabet)
+    assert_printed(float(words["emd"]), off, 0.01)
+
+
 @pytest.mark.parametrize(("level", "n"), list(product([0.05, 0.5], [10, 300])))
 def test_the_ages_after_some_steps(level, n):
     spec = SPECS["epsilon-and-steps"]

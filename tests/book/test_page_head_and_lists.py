@@ -2,6 +2,7 @@
 and what the browser check reads off a head.
 """
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -75,6 +76,27 @@ def test_the_theorems_of_a_cell_are_found():
     ]
     assert list(chapter_lists.statements(text.replace(":label: thm-a", ""))) == []
     assert next(chapter_lists.statements(text.replace("For", "Let it. For"))).line == ""
+
+
+def without_a_sentence(written):
+    """Statements of the chapters that no sentence tells, and sentences that no statement needs."""
+    missing, needed = [], set()
+    for file in chapter_lists.chapters(ROOT):
+        for cell in json.loads((ROOT / f"{file}.ipynb").read_text("utf8"))["cells"]:
+            if cell["cell_type"] == "markdown":
+                for found in chapter_lists.statements("".join(cell["source"])):
+                    if not found.line:
+                        needed.add(found.label)
+                        missing += [] if found.label in written else [found.label]
+    return missing, sorted(set(written) - needed)
+
+
+def test_each_theorem_has_a_sentence():
+    written = chapter_lists.sentences()
+    assert without_a_sentence(written) == ([], [])
+    assert without_a_sentence({**written, "thm-none": "Nothing."}) == ([], ["thm-none"])
+    written.pop("thm-certificate")
+    assert without_a_sentence(written) == (["thm-certificate"], [])
 
 
 def test_every_chapter_has_a_sketch_and_no_other():
@@ -160,3 +182,58 @@ def test_with_a_repository_pages_can_be_edited(monkeypatch):
     config.book_repository = "ibukit"
     with pytest.raises(ConfigError, match="book_repository must begin with https"):
         page_head.addresses(None, config)
+
+
+def test_the_root_of_the_site_has_a_title_a_description_and_a_picture():
+    for url, base in (("", ""), (ADDRESS, f"{ADDRESS}/"), (f"{ADDRESS}/", f"{ADDRESS}/")):
+        page = page_head.root_page(url)
+        assert f"<title>{page_head.TITLE}</title>" in page
+        assert f'<meta name="description" content="{page_head.ABOUT}">' in page
+        assert f'<meta property="og:image" content="{base}_static/cover.png">' in page
+        assert ('property="og:url"' in page) == bool(url)
+        assert 'http-equiv="Refresh" content="0; url=book/index.html"' in page
+
+
+def test_the_root_page_is_written_over_that_of_the_book_tool(tmp_path):
+    (tmp_path / "index.html").write_text('<meta http-equiv="Refresh">', "utf8")
+    app = SimpleNamespace(
+        builder=SimpleNamespace(format="html"),
+        env=SimpleNamespace(found_docs={page_head.INDEX}),
+        config=SimpleNamespace(html_baseurl=""),
+        outdir=tmp_path,
+    )
+    page_head.write_root(app, RuntimeError("the build failed"))
+    assert "<title>" not in (tmp_path / "index.html").read_text("utf8")
+    page_head.write_root(app, None)
+    assert "<title>" in (tmp_path / "index.html").read_text("utf8")
+
+
+def test_the_imprint_is_that_of_the_citation(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    (tmp_path / "CITATION.cff").write_text(
+        "version: 1.2\nlicense: MIT\n"
+        "authors: [{name: A group}, {given-names: Ada, family-names: Lovelace}]\n",
+        "utf8",
+    )
+    (tmp_path / "index.rst").write_text("A page\n======\n\n.. imprint::\n", "utf8")
+    settings = {"extensions": ["page_head"], "html_theme": "basic"}
+    with docutils_namespace():
+        app = Sphinx(
+            tmp_path, None, tmp_path / "out", tmp_path / "tree", "html", settings, None, None
+        )
+        app.build()
+    said = "A group, Ada Lovelace · version 1.2 · built on 14 November 2023 · MIT licence"
+    assert said in (tmp_path / "out" / "index.html").read_text("utf8")
+
+
+def asks_to_write(text):
+    """The sentences that ask a reader to write, which need an address."""
+    return re.findall(r"[^.]*\b(?:tell us|write to us|let us know|contact us)\b[^.]*", text, re.I)
+
+
+def test_no_page_asks_to_write_where_there_is_no_address():
+    pages = [*ROOT.glob("book/*.md"), *ROOT.glob("book/*.ipynb"), *ROOT.glob("book/chapters/*")]
+    assert {p.name: asks for p in pages if (asks := asks_to_write(p.read_text("utf8")))} == {}
+    assert asks_to_write("So. If it is wrong, please tell us.") == [
+        " If it is wrong, please tell us"
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -123,3 +124,50 @@ def test_formulas_of_docstrings_can_be_read():
 def test_a_formula_that_is_not_read_is_found(wrong):
     assert broken_roles(f"So :math:{wrong} is") != []
     assert broken_roles(r"So (:math:`x_{y}`), :math:`\{x`; is") == []
+
+
+API = (ROOT / "book" / "api.md").read_text("utf8")
+
+
+def test_the_twelve_names_run_as_they_stand(capsys):
+    section = API.partition("(twelve-names)=")[2].partition("## Arguments")[0]
+    (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    rows = re.findall(r"^\| \{\w+\}`(?:[^`<]*<)?ibukit\.([\w.]+)>?` \|", section, re.MULTILINE)
+    assert len(rows) == 12
+    for name in rows:
+        assert re.search(rf"\b{name.replace('Estimate', 'estimate').replace('.', '[.]')}\(", block)
+    assert max(map(len, block.splitlines())) <= 79
+    found = {}
+    exec(block, found)
+    for lower, upper, share in zip(found["lower"], found["upper"], [0.5, 0.3, 0.2], strict=True):
+        assert share - 0.04 < lower < upper < share + 0.04
+    assert found["needed"].n > 20_000  # more than the people there are
+    off = [float(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(off) == 2
+    assert max(off) < 1
+
+
+def unreachable(text):
+    """The mechanisms that no row of the page names."""
+    kinds = {name: getattr(ibukit, name) for name in ibukit.__all__}
+    return [
+        name
+        for name, kind in kinds.items()
+        if inspect.isclass(kind)
+        and issubclass(kind, ibukit.Mechanism)
+        and not re.search(rf"ibukit\.{name}\b(?!\.\w)", text)
+    ]
+
+
+def test_every_mechanism_is_reachable_from_its_task():
+    tasks = API.partition("## From a task")[2].partition("## All pages")[0]
+    assert unreachable(tasks) == []
+    assert unreachable(tasks.replace("ibukit.Duchi`", "")) == ["Duchi"]
+
+
+def test_the_estimators_begin_with_the_mle_and_end_with_the_rules():
+    names = [name for name, _ in rooms.names_in("estimators")]
+    assert names[:5] == list(rooms.FIRST)
+    public = [name for name in names if "." not in name]
+    assert public[-5:] == list(rooms.LAST)
+    assert rooms.names_in("mechanisms.base")[0][0] == "Mechanism"

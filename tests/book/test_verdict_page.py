@@ -58,6 +58,11 @@ def test_totals_are_those_of_the_data_and_count_no_setting():
     assert f"Another {settings} rows are settings" in bars
     assert f"{len(rows) - len(results) - settings} rows are results of ours" in bars
     assert f"PRIVIC: {of_privic.total()} results" in bars
+    strip = html.strip(counts, "claims.html")
+    assert f"<strong>{len(results)} results of five papers</strong>" in strip
+    for word, n in counts.verdicts.items():
+        assert f'<span data-verdict="{word}" style="flex-grow: {n}">{n}</span>' in strip
+        assert f"{n} {word}" in strip.partition('aria-label="')[2].partition('"')[0]
     assert check_verdict_page.totals(bars, check_verdict_page.rows()) == []
     assert check_verdict_page.totals(bars.replace(">1<", ">2<"), check_verdict_page.rows()) != []
 
