@@ -123,24 +123,7 @@ class Folds(SphinxPostTransform):
             cell["prompt_hide"] = says if hidden == "all" and asserts(source) else "Hide the code"
 
 
-class FiguresFirst(SphinxPostTransform):
-    """Put the fold that says how a figure is drawn below the figure."""
-
-    default_priority = 201  # after myst-nb has folded
-
-    def run(self, **kwargs: object) -> None:
-        """Move the folds of one page."""
-        for cell in self.document.findall(nodes.container):
-            if "drawn" in cell.get("classes", []) and isinstance(
-                cell.children[0], HideCodeCellNode
-            ):
-                fold = cell.children[0]
-                cell.remove(fold)
-                cell.append(fold)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_post_transform(Folds)
-    app.add_post_transform(FiguresFirst)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

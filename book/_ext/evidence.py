@@ -152,7 +152,7 @@ def gather(parent: nodes.Element) -> None:
 class Evidence(SphinxPostTransform):
     """Gather the evidence of one page."""
 
-    default_priority = 202  # after `FiguresFirst`
+    default_priority = 202  # after myst-nb has folded
     formats = ("html",)
 
     def run(self, **kwargs: object) -> None:
