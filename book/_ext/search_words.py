@@ -39,7 +39,19 @@ class SearchWords(SphinxTransform):
         section.insert(1, addnodes.index(entries=entries))
 
 
+def complete(app: Sphinx) -> tuple[()]:
+    """Give the search the entries of the pages that a build does not write: Sphinx drops them."""
+    indexer = getattr(app.builder, "indexer", None)
+    for words, page in pages() if indexer is not None else ():
+        if page in app.env.found_docs:
+            known = indexer._index_entries.setdefault(page, [])
+            if all(words != entry[0] for entry in known):
+                known.append((words, "", "main"))
+    return ()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_transform(SearchWords)
+    app.connect("html-collect-pages", complete)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
