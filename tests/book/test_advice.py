@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import ibukit_claims as claims
+import moving_ages
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
@@ -69,9 +71,11 @@ def test_a_page_that_pools_names_the_assumption_its_test_and_the_remedy(page):
 
 
 def test_the_curve_of_the_landing_page_needs_no_truth_and_its_numbers_come_from_code():
-    drawing = next(cell["source"] for cell in cells("index") if cell["cell_type"] == "code")
-    assert "estimate = ik.smooth(tally)" in drawing
-    assert "stop=" not in drawing
+    drawing = inspect.getsource(moving_ages.ages_reconstructed)
+    assert "estimate = ik.smooth(mechanism.tally(reports))" in drawing
+    for cell in (cell for cell in cells("index") if cell["cell_type"] == "code"):
+        assert "ik.smooth(tally, " not in cell["source"]
+        assert "ik.smooth(again, " not in cell["source"]
     prose = "\n".join(c["source"] for c in cells("index") if c["cell_type"] == "markdown")
     for name in ("steps", "smooth", "ibu"):
         assert f"{{glue:text}}`index_{name}`" in prose
@@ -93,3 +97,16 @@ def test_the_curve_that_is_drawn_is_no_luck_and_the_stop_that_knew_the_truth_is_
     # the run on the page is one of the usual ones, neither the best nor the worst
     assert abs(float(of["index_off"]) - ours) < 3 * error * np.sqrt(int(of["index_reps"]))
     assert float(of["index_off"]) < float(of["index_worst"])
+    # "to within a year", says the page
+    assert float(of["index_worst"]) < 1
+
+
+def test_the_interval_that_the_landing_page_prints_holds_the_truth_and_not_the_reports():
+    [printed] = [
+        output["text"]
+        for cell in cells("index")
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "stream"
+    ]
+    low, high, _, truth, reports = map(float, re.findall(r"\d+(?:\.\d)?", printed))
+    assert low < truth < high < reports
