@@ -63,51 +63,6 @@ def curve(look: str, key: str, y: Any) -> dict[str, Any]:
     return {"kind": "line", "look": look, "key": key, "x": list(range(100)), "y": y, "unit": SHARE}
 
 
-def ages_reconstructed() -> dict[str, Any]:
-    """The figure of the landing page: the ages, the reports, and what the smoother makes of them.
-
-    The smoother reads the reports and the mechanism only, so the truth has no part in its curve.
-    """
-    ages = ik.datasets.load_adult_ages()
-    told, curves, emds, raw = [], [], [], []
-    for level in LEVELS:
-        mechanism, reports = reports_of_ages(level)
-        secrets = np.repeat(np.arange(100), ages.counts)
-        estimate = ik.smooth(mechanism.tally(reports))
-        told.append(rounded(np.bincount(reports, minlength=100) / ages.n))
-        curves.append(rounded(estimate.distribution))
-        raw.append(plain(float(np.abs(reports - secrets).mean())))
-        emds.append(f"{ik.emd(estimate.distribution, ages.distribution, ages.alphabet):.2f}")
-    label = (
-        "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90."
-        " Dotted: the reports, spread over all ages. Pink: the estimate, close to the grey hump."
-    )
-    panel = ages_panel(0.045, {0: "0", 0.02: "0.02", 0.04: "0.04"}, 230, label)
-    panel["marks"] += [
-        curve("reports", "reports", table("epsilon", told)),
-        curve("smooth", "estimate", table("epsilon", curves)),
-    ]
-    return {
-        "title": "The ages: what the reports say together",
-        "controls": [
-            {
-                "name": "epsilon",
-                "label": "ε (nats per year)",
-                "values": [f"{x:g}" for x in LEVELS],
-                "start": LEVELS.index(0.05),
-            }
-        ],
-        "panels": [panel],
-        "said": {
-            "text": (
-                "With ε = {epsilon} one report is off by {raw} years on average, and the estimate"
-                " from all reports by {emd} years (EMD)."
-            ),
-            "values": {"raw": table("epsilon", raw), "emd": table("epsilon", emds)},
-        },
-    }
-
-
 def epsilon_and_steps() -> dict[str, Any]:
     """The ages: what noise does to them, and what steps of IBU bring back."""
     ages = ik.datasets.load_adult_ages()

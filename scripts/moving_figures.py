@@ -18,6 +18,7 @@ from typing import Any
 
 import moving_ages
 import moving_drawing
+import moving_landing
 import moving_marks
 import moving_paris
 import moving_person
@@ -25,7 +26,7 @@ import moving_values
 
 FOLDER = Path(__file__).resolve().parents[1] / "book" / "moving"
 FIGURES: dict[str, Callable[[], dict[str, Any]]] = {
-    "ages-reconstructed": moving_ages.ages_reconstructed,
+    "ages-reconstructed": moving_landing.ages_reconstructed,
     "epsilon-and-steps": moving_ages.epsilon_and_steps,
     "hump-to-comb": moving_ages.hump_to_comb,
     "penalty": moving_ages.penalty,

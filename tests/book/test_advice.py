@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ibukit_claims as claims
-import moving_ages
+import moving_landing
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
@@ -71,7 +71,7 @@ def test_a_page_that_pools_names_the_assumption_its_test_and_the_remedy(page):
 
 
 def test_the_curve_of_the_landing_page_needs_no_truth_and_its_numbers_come_from_code():
-    drawing = inspect.getsource(moving_ages.ages_reconstructed)
+    drawing = inspect.getsource(moving_landing.ages_reconstructed)
     assert "estimate = ik.smooth(mechanism.tally(reports))" in drawing
     for cell in (cell for cell in cells("index") if cell["cell_type"] == "code"):
         assert "ik.smooth(tally, " not in cell["source"]
