@@ -12,7 +12,6 @@ right one only a reader can tell: so everything is printed.
 from __future__ import annotations
 
 import argparse
-import csv
 import random
 import re
 import sys
@@ -27,6 +26,7 @@ import nbformat
 
 import ledger
 from circular_rows import circular_rows
+from ibukit_claims._tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[1]
 ADVICE = re.compile(
@@ -67,36 +67,34 @@ class Section:
 def published_rows(root: Path = ROOT) -> list[Found]:
     """Every number that data/published holds and that is not a setting."""
     tested = ledger.places(root)["ledger"]
-    circular = [
-        path.name
-        for path in sorted((root / "book" / "chapters").glob("*.ipynb"))
-        if circular_rows(nbformat.read(path, as_version=4))
-    ]
-    compared = _compared(root)
+    paths = sorted((root / "book" / "chapters").glob("*.ipynb"))
+    pages = {path.name: nbformat.read(path, as_version=4) for path in paths}
+    sound = {name: page for name, page in pages.items() if not circular_rows(page)}
+    compared = _compared(sound)
     chapters = {row["id"]: f"{row['chapter']}.ipynb" for row in ledger.rows("ledger", root)}
     found = []
     for path in sorted((root / "data" / "published").glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            for line, row in enumerate(csv.DictReader(file), start=2):
-                if row["verdict"] == "setting":
-                    continue
-                claim = row["claim"]
-                text = f"{claim} {row['setting']}: {row['quantity']} = {row['value']}, "
-                # rows of papers that are not among the five stand in no ledger
-                places = tested.get(claim, ()) if claim in chapters else compared[path.stem]
-                carried = () if chapters.get(claim) in circular else tuple(places)
-                found.append(Found(f"{path.name}:{line}", text + row["verdict"], carried))
+        for line, row in enumerate(rows_of(path), start=2):
+            if row["verdict"] == "setting":
+                continue
+            claim = row["claim"]
+            text = f"{claim} {row['setting']}: {row['quantity']} = {row['value']}, {row['verdict']}"
+            if claim in chapters:
+                places = tested.get(claim, []) if chapters[claim] in sound else []
+            else:  # rows of papers that are not among the five stand in no ledger
+                places = compared[path.stem]
+            found.append(Found(f"{path.name}:{line}", text, tuple(places)))
     return found
 
 
-def _compared(root: Path) -> dict[str, list[str]]:
+def _compared(pages: dict[str, Any]) -> dict[str, list[str]]:
     """The cells that check what they set beside each table of data/published."""
     found = defaultdict(list)
-    for path in sorted((root / "book" / "chapters").glob("*.ipynb")):
-        for cell in nbformat.read(path, as_version=4).cells:
+    for name, page in pages.items():
+        for cell in page.cells:
             if cell.cell_type == "code" and ledger.ASSERTS.search(cell.source):
                 for stem in re.findall(r"""beside\(\s*["'](\w+)""", cell.source):
-                    found[stem].append(f"{path.name}#{cell.id}")
+                    found[stem].append(f"{name}#{cell.id}")
     return found
 
 

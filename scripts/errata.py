@@ -11,11 +11,12 @@ goes into data/replies.csv and stands on the page of errata from then on.
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 import sys
 import textwrap
 from pathlib import Path
+
+import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 78
@@ -39,12 +40,6 @@ GREEK = {"varepsilon": "ε", "theta": "θ", "alpha": "α", "beta": "β", "delta"
 GREEK |= {"phi": "φ", "gamma": "γ", "pi": "π", "pm": "±", "le": "≤", "ge": "≥", "times": "×"}
 GREEK |= {"ldots": "...", "infty": "∞", "log": "log", "sum": "Σ", "max": "max", "min": "min"}
 GREEK |= {"ell": "ℓ", "ln": "ln", "mid": "|", "cdot": "·", "sqrt": "√"}
-
-
-def table(name: str, root: Path = ROOT) -> list[dict[str, str]]:
-    """The rows of a file in data/."""
-    with (root / "data" / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def plain(text: str) -> str:
@@ -107,7 +102,7 @@ def entry(row: dict[str, str], root: Path = ROOT) -> str:
 
 def letter(paper: str, root: Path = ROOT) -> str:
     """The letter on one paper."""
-    rows = [row for row in table("errata.csv", root) if row["id"][0] == paper]
+    rows = [row for row in ledger.rows("erratum", root) if row["id"][0] == paper]
     if not rows:
         raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
     parts = [

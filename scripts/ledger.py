@@ -27,6 +27,7 @@ import nbformat
 import pytest
 
 from ibukit_claims import OURS, counts
+from ibukit_claims._tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
@@ -44,14 +45,12 @@ Places = dict[str, list[str]]
 
 def rows(kind: str, root: Path = ROOT) -> list[Row]:
     """The rows of data/ledger.csv (`kind` "ledger") or data/errata.csv ("erratum"), in order."""
-    with (root / "data" / TABLES[kind]).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return rows_of(root / "data" / TABLES[kind])
 
 
 def titles(root: Path = ROOT) -> dict[str, str]:
     """Slug and title of every chapter, written or planned, in the book's order."""
-    with (root / "data" / "chapters.csv").open(encoding="utf-8", newline="") as file:
-        return {row["slug"]: row["title"] for row in csv.DictReader(file)}
+    return {row["slug"]: row["title"] for row in rows_of(root / "data" / "chapters.csv")}
 
 
 CHAPTERS = titles()

@@ -63,6 +63,28 @@ def curve(look: str, key: str, y: Any) -> dict[str, Any]:
     return {"kind": "line", "look": look, "key": key, "x": list(range(100)), "y": y, "unit": SHARE}
 
 
+def hump_panel(told: list[Any], colour: str) -> dict[str, Any]:
+    """The true ages and the reports of each level; a curve of this colour is still to come."""
+    label = (
+        "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90."
+        f" Dotted: the reports, spread over all ages. {colour}: the estimate, close to the grey"
+        " hump."
+    )
+    panel = ages_panel(0.045, {0: "0", 0.02: "0.02", 0.04: "0.04"}, 230, label)
+    panel["marks"].append(curve("reports", "reports", table("epsilon", told)))
+    return panel
+
+
+def epsilon_control() -> dict[str, Any]:
+    """The slider of the levels, which starts at that of the landing page."""
+    return {
+        "name": "epsilon",
+        "label": "ε (nats per year)",
+        "values": [f"{x:g}" for x in LEVELS],
+        "start": LEVELS.index(0.05),
+    }
+
+
 def epsilon_and_steps() -> dict[str, Any]:
     """The ages: what noise does to them, and what steps of IBU bring back."""
     ages = ik.datasets.load_adult_ages()
@@ -78,24 +100,12 @@ def epsilon_and_steps() -> dict[str, Any]:
             [f"{ik.emd(e.distribution, ages.distribution, ages.alphabet):.2f}" for e in path]
         )
         gaps.append([plain(e.gap) for e in path])
-    label = (
-        "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90."
-        " Dotted: the reports, spread over all ages. Green: the estimate, close to the grey hump."
-    )
-    panel = ages_panel(0.045, {0: "0", 0.02: "0.02", 0.04: "0.04"}, 230, label)
-    panel["marks"] += [
-        curve("reports", "reports", table("epsilon", told)),
-        curve("IBU", "IBU estimate", table("epsilon steps", curves)),
-    ]
+    panel = hump_panel(told, "Green")
+    panel["marks"].append(curve("IBU", "IBU estimate", table("epsilon steps", curves)))
     return {
         "title": "The ages: epsilon and the number of steps",
         "controls": [
-            {
-                "name": "epsilon",
-                "label": "ε (nats per year)",
-                "values": [f"{x:g}" for x in LEVELS],
-                "start": 3,
-            },
+            epsilon_control(),
             {
                 "name": "steps",
                 "label": "steps of IBU",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ibukit as ik
-from moving_ages import LEVELS, ages_panel, curve, reports_of_ages
+from moving_ages import LEVELS, curve, epsilon_control, hump_panel, reports_of_ages
 from moving_parts import plain, rounded, table
 
 
@@ -26,25 +26,11 @@ def ages_reconstructed() -> dict[str, Any]:
         curves.append(rounded(estimate.distribution))
         raw.append(plain(float(np.abs(reports - secrets).mean())))
         emds.append(f"{ik.emd(estimate.distribution, ages.distribution, ages.alphabet):.2f}")
-    label = (
-        "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90."
-        " Dotted: the reports, spread over all ages. Pink: the estimate, close to the grey hump."
-    )
-    panel = ages_panel(0.045, {0: "0", 0.02: "0.02", 0.04: "0.04"}, 230, label)
-    panel["marks"] += [
-        curve("reports", "reports", table("epsilon", told)),
-        curve("smooth", "estimate", table("epsilon", curves)),
-    ]
+    panel = hump_panel(told, "Pink")
+    panel["marks"].append(curve("smooth", "estimate", table("epsilon", curves)))
     return {
         "title": "The ages: what the reports say together",
-        "controls": [
-            {
-                "name": "epsilon",
-                "label": "ε (nats per year)",
-                "values": [f"{x:g}" for x in LEVELS],
-                "start": LEVELS.index(0.05),
-            }
-        ],
+        "controls": [epsilon_control()],
         "panels": [panel],
         "said": {
             "text": (

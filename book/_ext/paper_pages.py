@@ -24,12 +24,10 @@ class rows_of_paper(nodes.General, nodes.Element):  # noqa: N801 (docutils write
 
 def heading(row: dict[str, str]) -> str:
     """The heading of a section, numbered as in the paper."""
-    number = row["section"]
-    if number == "+":
-        return row["title"]
-    return f"{'Appendix ' if number.isalpha() and row['title'] != 'Appendix' else ''}" + (
-        row["title"] if row["title"] == "Appendix" else f"{number} {row['title']}"
-    )
+    number, title = row["section"], row["title"]
+    if number == "+" or title == "Appendix":
+        return title
+    return f"Appendix {number} {title}" if number.isalpha() else f"{number} {title}"
 
 
 class Paper(SphinxDirective):

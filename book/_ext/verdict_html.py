@@ -52,7 +52,6 @@ def bars(counts: Counts, page: str) -> str:
 def strip(counts: Counts, page: str) -> str:
     """The results of all papers together as one stacked bar, for the first screen of the book."""
     found = counts.verdicts
-    said = ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
     key = " ".join(
         f'<li><a href="{chosen(page, verdict=word)}">{found[word]} {badge(word)}</a></li>'
         for word in RESULTS
@@ -61,7 +60,7 @@ def strip(counts: Counts, page: str) -> str:
     return (
         f'<div class="verdict-bars verdict-strip"><p><a href="{page}"><strong>{counts.n_results} '
         "results of five papers</strong></a>, checked one by one:</p>"
-        f'<div class="verdict-bar" role="img" aria-label="{escape(said)}">{_parts(found)}</div>'
+        f'<div class="verdict-bar" role="img" aria-label="{_said(found)}">{_parts(found)}</div>'
         f'<ul class="verdict-key">{key}</ul></div>'
     )
 
@@ -78,13 +77,16 @@ def bar(counts: Counts, letter: str, page: str) -> str:
 
 
 def _bar(letter: str, found: Counter[str], most: int, page: str) -> str:
-    said = ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
-    name = f"Paper {letter}, {PAPERS[letter][1]}: {found.total()} results: {said}"
+    name = f"Paper {letter}, {PAPERS[letter][1]}: {found.total()} results: {_said(found)}"
     return (
         f'<li><a href="{chosen(page, paper=letter)}"><b>{letter}</b> {PAPERS[letter][1]}</a>'
         f'<div class="verdict-bar" role="img" aria-label="{escape(name)}" '
         f'style="width: {100 * found.total() / most:.1f}%">{_parts(found)}</div></li>'
     )
+
+
+def _said(found: Counter[str]) -> str:
+    return ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
 
 
 def _parts(found: Counter[str]) -> str:
@@ -239,12 +241,7 @@ def _short(numbers: tuple[Number, ...]) -> str:
         (number,) = numbers
         text = f"paper {number.printed}, ours {number.ours} ({error(number)})"
     else:
-        found = distinct(
-            [
-                {"claim": "", "quantity": n.quantity, "value": n.printed, "verdict": n.verdict}
-                for n in numbers
-            ]
-        )
+        found = distinct((n.quantity, n.printed, n.verdict) for n in numbers)
         text = f"{found.total()} printed numbers: " + ", ".join(
             f"{found[word]} {word}" for word in RESULTS if found[word]
         )

@@ -1,7 +1,6 @@
 """The rows of the page of verdicts, read off data/, the tests and the chapters."""
 
 import ast
-import csv
 import json
 import re
 from collections import defaultdict
@@ -15,6 +14,7 @@ from bs4 import BeautifulSoup
 
 import ibukit_claims
 from ibukit_claims._counts import Counts
+from ibukit_claims._tables import rows_of
 
 PAPERS = {
     "A": (
@@ -84,8 +84,7 @@ class Entry:
 
 def table(root: Path, name: str) -> list[dict[str, str]]:
     """The rows of a file in data/."""
-    with (root / "data" / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return rows_of(root / "data" / name)
 
 
 def known(root: Path) -> set[str]:

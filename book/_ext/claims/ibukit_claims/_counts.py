@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ibukit.datasets import DATA
+from ibukit_claims._tables import rows_of
 
 # letter of a paper in the codes -> its name in data/
 PAPERS = {"A": "consistency", "B": "geometric", "C": "freewill", "D": "estimators", "E": "privic"}
@@ -76,7 +77,7 @@ def counts(data: Path = DATA) -> Counts:
     """
     rows: dict[str, Counter[str]] = {letter: Counter() for letter in PAPERS}
     ours = 0
-    for row in _read(data / "ledger.csv"):
+    for row in rows_of(data / "ledger.csv"):
         if row["verdict"] == OURS:
             ours += 1
         else:
@@ -84,20 +85,16 @@ def counts(data: Path = DATA) -> Counts:
     numbers: Counter[str] = Counter()
     for stem in PAPERS.values():
         path = data / "published" / f"{stem}.csv"
-        numbers += distinct(_read(path)) if path.is_file() else Counter()
+        if path.is_file():
+            keys = ("claim", "quantity", "value", "verdict")
+            numbers += distinct(tuple(row[key] for key in keys) for row in rows_of(path))
     return Counts(rows, ours, numbers)
 
 
-def distinct(rows: list[dict[str, str]]) -> Counter[str]:
-    """Verdict -> numbers, each once.
+def distinct(numbers: Iterable[tuple[str, ...]]) -> Counter[str]:
+    """Verdict, which comes last in each, -> numbers, each once.
 
     A table may print one number in many cells, as the distance of the uniform start before each
     round: the same value of the same quantity of one claim, with the same verdict, counts once.
     """
-    found = {(row["claim"], row["quantity"], row["value"], row["verdict"]) for row in rows}
-    return Counter(verdict for *_, verdict in found)
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return Counter(verdict for *_, verdict in set(numbers))

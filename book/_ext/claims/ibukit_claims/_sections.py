@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 
 from ibukit.datasets import DATA
 from ibukit_claims._published import InvalidClaim
+from ibukit_claims._tables import rows_of
 
 NUMBER = re.compile(r"Sec\. (\d+(?:\.\d+)*)")
 
 
 def sections(letter: str, data: Path = DATA) -> list[dict[str, str]]:
     """The rows of data/sections.csv of a paper, in its order."""
-    return [row for row in _read(data / "sections.csv") if row["paper"] == letter]
+    return [row for row in rows_of(data / "sections.csv") if row["paper"] == letter]
 
 
 def section_of(where: str, of_paper: list[dict[str, str]]) -> str:
@@ -46,12 +46,7 @@ def rows_by_section(letter: str, data: Path = DATA) -> dict[str, list[str]]:
     """Section -> codes of its rows in the ledger, in the order of the paper."""
     of_paper = sections(letter, data)
     found: dict[str, list[str]] = {row["section"]: [] for row in of_paper}
-    for row in _read(data / "ledger.csv"):
+    for row in rows_of(data / "ledger.csv"):
         if row["id"][0] == letter:
             found[section_of(row["where"], of_paper)].append(row["id"])
     return found
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
