@@ -53,12 +53,12 @@ def switches(tree: ast.AST) -> list[ast.Call]:
     ]
 
 
-def setting(source: str) -> dict[str, ast.Constant]:
-    """The names and numbers that a cell says are its published setting;
+def setting(notebook: Any) -> dict[str, ast.Constant]:
+    """The names and numbers of the first cell that the second says are the published setting;
     ValueError where it does not say so.
     """
-    tree = ast.parse(source)
-    given, calls = assigned(tree), switches(tree)
+    first, second = (ast.parse(cell["source"]) for cell in code_cells(notebook)[:2])
+    given, calls = assigned(first), switches(second)
     try:
         [[compared]] = [call.args for call in calls]
         names, numbers = [node.id for node in compared.left.elts], compared.comparators[0].elts
@@ -66,7 +66,7 @@ def setting(source: str) -> dict[str, ast.Constant]:
         same = [of.value for of in published.values()] == [of.value for of in numbers]
     except (ValueError, AttributeError, KeyError, IndexError) as error:
         raise ValueError(
-            f"must call {SWITCH}((NAME, SEED) == (number, seed)) once, on literals given above"
+            f"must call {SWITCH}((NAME, SEED) == (number, seed)) once, on literals of cell 1"
         ) from error
     if not same or "SEED" not in published or len(published) < 2:
         raise ValueError(
@@ -77,20 +77,21 @@ def setting(source: str) -> dict[str, ast.Constant]:
 
 def faults(notebook: Any) -> list[str]:
     """What of a chapter could end in a bare AssertionError."""
-    first, *rest = code_cells(notebook)
+    first, second, *rest = code_cells(notebook)
     found = []
     try:
-        setting(first["source"])
+        setting(notebook)
     except ValueError as error:
-        found.append(f"{first['id']}: {error}")
-    if any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(first["source"]))):
-        found.append(
-            f"{first['id']}: asserts in the cell of the switch, which acts from the next one on"
-        )
-    for cell in rest:
+        found.append(f"{second['id']}: {error}")
+    found += [
+        f"{cell['id']}: asserts up to the cell of the switch, which acts from the next one on"
+        for cell in (first, second)
+        if any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell["source"])))
+    ]
+    for cell in (first, *rest):
         tree = parsed(cell["source"])
         if switches(tree):
-            found.append(f"{cell['id']}: calls {SWITCH} again")
+            found.append(f"{cell['id']}: calls {SWITCH}, as the second cell does")
         for node in ast.walk(tree):
             bare = isinstance(node, ast.Raise) and ast.unparse(node.exc or tree) in (
                 "AssertionError",
@@ -108,7 +109,7 @@ def changed(notebook: Any, *parts: str) -> Any:
     [first, *_] = code_cells(notebook)
     lines = first["source"].split("\n")
     numbers = {
-        name: of for name, of in setting(first["source"]).items() if name != "ROUNDS"
+        name: of for name, of in setting(notebook).items() if name != "ROUNDS"
     }  # twice as long, no more
     chosen = [name for name in numbers if ("seed" if name == "SEED" else "rest") in parts]
     for name in sorted(chosen, key=lambda name: -numbers[name].col_offset):
@@ -140,12 +141,6 @@ def read(stem: str) -> Any:
 
 
 IN_CHAPTERS = [stem for stem, path in CHAPTERS.items() if path.parent.name == "chapters"]
-EACH = [
-    (stem, name)
-    for stem in IN_CHAPTERS
-    for name in setting(code_cells(read(stem))[0]["source"])
-    if name != "ROUNDS"
-]
 
 
 @pytest.mark.parametrize("stem", IN_CHAPTERS)
@@ -175,10 +170,8 @@ def test_each_part_of_a_setting_may_be_changed(stem, part):
 
 # Negative controls
 
-FIRST = (
-    "import ibukit_claims as claims\n\nEPSILON, SEED = 0.05, 7\nclaims.published((EPSILON, SEED) =="
-    " (0.05, 7))"
-)
+FIRST = "EPSILON, SEED = 0.05, 7"
+SECOND = "import ibukit_claims as claims\n\nclaims.published((EPSILON, SEED) == (0.05, 7))"
 CHECK = "x = EPSILON\nassert x == 0.05, 'a reason'\nassert x < 0.06\nprint('went on')"
 
 
@@ -192,20 +185,20 @@ def toy(*sources: str) -> Any:
 @pytest.mark.parametrize(
     ("sources", "says"),
     [
-        (["EPSILON, SEED = 0.05, 7", CHECK], "must call claims.published"),
+        ([FIRST, "EPSILON", CHECK], "must call claims.published"),
         (
-            [FIRST.replace("== (0.05, 7)", "== (0.06, 7)"), CHECK],
+            [FIRST, SECOND.replace("== (0.05, 7)", "== (0.06, 7)"), CHECK],
             "must name a seed and another number, and hold",
         ),
         (
-            ["SEED = 7\nclaims.published((SEED,) == (7,))", CHECK],
+            ["SEED = 7", "claims.published((SEED,) == (7,))", CHECK],
             "must name a seed and another number, and hold",
         ),
-        ([FIRST.replace("0.05, 7\n", "0.05, f(7)\n"), CHECK], "must call claims.published"),
-        ([f"{FIRST}\nassert EPSILON < 1"], "asserts in the cell of the switch"),
-        ([FIRST, "claims.published(True)", CHECK], "calls claims.published again"),
+        ([FIRST.replace("7", "f(7)"), SECOND, CHECK], "must call claims.published"),
+        ([FIRST, f"{SECOND}\nassert EPSILON < 1"], "asserts up to the cell of the switch"),
+        ([FIRST, SECOND, "claims.published(True)", CHECK], "calls claims.published, as the second"),
         (
-            [FIRST, "if EPSILON > 0.05:\n    raise AssertionError"],
+            [FIRST, SECOND, "if EPSILON > 0.05:\n    raise AssertionError"],
             "raises an AssertionError that says nothing",
         ),
     ],
@@ -215,14 +208,14 @@ def test_a_chapter_that_could_stop_is_found(sources, says):
 
 
 def test_a_chapter_with_the_switch_passes():
-    assert faults(toy(FIRST, CHECK, "raise AssertionError('this must be refused')")) == []
+    assert faults(toy(FIRST, SECOND, CHECK, "raise AssertionError('this must be refused')")) == []
 
 
 IN_A_FUNCTION = "def f(y):\n    for _ in range(3):\n        assert y[9] == 1\nf([0])"
 
 
 def without_the_switch() -> Any:
-    return toy(FIRST.split("\nclaims.published")[0].replace("0.05", "0.1"), CHECK)
+    return toy(FIRST.replace("0.05", "0.1"), CHECK)
 
 
 @pytest.fixture(scope="module")
@@ -230,13 +223,15 @@ def ran(tmp_path_factory):
     """The cells of each toy, run one toy after the other:
     they share a kernel, whose start is what takes the time.
     """
-    fixed = toy(FIRST, CHECK, "[1, 2][int(20 * EPSILON)]")
+    fixed = toy(FIRST, SECOND, CHECK, "[1, 2][int(20 * EPSILON)]")
     toys = {
         "broken": without_the_switch(),  # first, as no switch has been called before it
         "fixed": fixed,
         "changed": changed(copy.deepcopy(fixed), "rest"),
-        "said": changed(toy(FIRST, CHECK, IN_A_FUNCTION), "rest"),
-        "wrong": toy(FIRST, "assert EPSILON > 1", "claims.published(False)", "assert EPSILON > 1"),
+        "said": changed(toy(FIRST, SECOND, CHECK, IN_A_FUNCTION), "rest"),
+        "wrong": toy(
+            FIRST, SECOND, "assert EPSILON > 1", "claims.published(False)", "assert EPSILON > 1"
+        ),
     }
     cells = {name: code_cells(each) for name, each in toys.items()}
     for name, each in cells.items():
@@ -253,12 +248,12 @@ def test_a_bare_assert_and_a_fixed_position_are_caught_when_they_run(ran):
         changed(without_the_switch(), "rest")
     assert errors_of(ran["broken"]) == ["broken-01: AssertionError: a reason"]
     assert errors_of(ran["fixed"]) == []
-    assert errors_of(ran["changed"]) == ["changed-02: IndexError: list index out of range"]
+    assert errors_of(ran["changed"]) == ["changed-03: IndexError: list index out of range"]
 
 
 def test_the_switch_in_a_notebook(ran):
     assert errors_of(ran["said"]) == []
-    said = [cell["outputs"][0]["text"].splitlines() for cell in ran["said"]]
+    said = [cell["outputs"][0]["text"].splitlines() for cell in ran["said"][1:]]
     assert said == [
         ["This is not the published setting: a check that fails is printed and stops nothing."],
         [
@@ -270,5 +265,5 @@ def test_the_switch_in_a_notebook(ran):
     ]
     [error] = errors_of(ran["wrong"])
     assert error.startswith(
-        "wrong-01: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call"
+        "wrong-02: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call"
     )

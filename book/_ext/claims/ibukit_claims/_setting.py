@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 _HINT = (
-    "if you changed the setting, call claims.published(False) in the first cell, and the chapter "
+    "if you changed the setting, call claims.published(False) in the second cell, and the chapter "
     "runs on"
 )
 _setting = {"published": True}
@@ -21,10 +21,10 @@ _said: set[tuple[object, str]] = set()
 def published(setting: bool) -> None:
     """Say whether this run is the published setting; elsewhere, a check stops nothing.
 
-    A chapter calls it in its first cell. In the published setting its checks (each ``assert``,
-    `check` and `statements`) raise AssertionError where they fail. In any other setting a check
-    that fails prints one sentence, and the chapter runs on: the reader changes a number and sees
-    which findings depend on it.
+    A chapter calls it in its second cell, about the numbers of the first. In the published setting
+    its checks (each ``assert``, `check` and `statements`) raise AssertionError where they fail. In
+    any other setting a check that fails prints one sentence, and the chapter runs on: the reader
+    changes a number and sees which findings depend on it.
 
     Parameters
     ----------
