@@ -1,7 +1,6 @@
 """Fold what a reader skips, and say what is folded.
 
-A cell of nothing but checks becomes a chip, "3 checks passed", that opens, and so do the checks at
-the end of any other cell: what remains is the code that a reader would copy. A cell that is hidden
+A cell of nothing but checks becomes a chip, "3 checks passed", that opens. A cell that is hidden
 already says what it hides: how a figure is drawn, how a table is made, or the code. A chapter is
 not built if a check fails, so "passed" is true wherever it is printed.
 """
@@ -9,7 +8,6 @@ not built if a check fails, so "passed" is true wherever it is printed.
 import ast
 
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -51,36 +49,6 @@ def prompt(source: str, hidden: str, draws: bool, tabulates: bool) -> str:
     return "How this table is made" if tabulates else "Show the code"
 
 
-def final_checks(source: str) -> tuple[str, str]:
-    """The code, and the assertions at its end with the comments above them; either may be empty."""
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:
-        return source, ""
-    others = [statement for statement in body if not checks(statement)]
-    last = max((statement.end_lineno or 0 for statement in others), default=0)
-    lines = source.splitlines()
-    rest = "\n".join(lines[last:]).strip("\n")
-    return ("\n".join(lines[:last]), rest) if asserts(rest) else (source, "")
-
-
-def set_aside(cell: nodes.container, shown: nodes.Element) -> None:
-    """Put the checks at the end of a visible cell into a chip below it."""
-    code, rest = final_checks(shown.astext())
-    blocks = list(shown.findall(nodes.literal_block))
-    if not (code and rest) or len(blocks) != 1:
-        return
-    aside = shown.deepcopy()
-    for block, text in ((blocks[0], code), (next(iter(aside.findall(nodes.literal_block))), rest)):
-        block.rawsource = text  # Sphinx highlights a block whose source is its text
-        block.children = [nodes.Text(text)]
-    fold = HideCodeCellNode(prompt_show=chip(rest), prompt_hide=chip(rest))
-    fold["classes"].append("above-input")
-    fold.append(aside)
-    cell.append(fold)
-    cell["classes"].append("checks")
-
-
 def parts(cell: nodes.container) -> tuple[nodes.Element | None, nodes.Element | None]:
     """The input and the output of a cell, where it has them."""
     found = {
@@ -110,7 +78,6 @@ class Folds(SphinxPostTransform):
             if is_check and output is None and not cell.get("hide_mode"):
                 cell["hide_mode"] = "all"
             if not (hidden := cell.get("hide_mode")):
-                set_aside(cell, shown)
                 continue
             draws = output is not None and any(True for _ in output.findall(nodes.image))
             tabulates = output is not None and "<table" in output.astext()

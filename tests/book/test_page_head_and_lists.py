@@ -39,23 +39,6 @@ def test_a_cell_of_checks_is_told_from_others(source, is_check):
 
 
 @pytest.mark.parametrize(
-    ("source", "parts"),
-    [
-        ("a = 1\nprint(a)\nassert a\nassert not b", ("a = 1\nprint(a)", "assert a\nassert not b")),
-        ("assert a\nb = 1", ("assert a\nb = 1", "")),
-        ("b = 1\n# why\nassert (\n    b\n)", ("b = 1", "# why\nassert (\n    b\n)")),
-        ("for x in y:\n    assert x", ("", "for x in y:\n    assert x")),
-        ("for x in y:\n    z = x\n    assert z", ("for x in y:\n    z = x\n    assert z", "")),
-        ("b = 1  # assert", ("b = 1  # assert", "")),
-        ("assert a", ("", "assert a")),
-        ("%magic\nassert a", ("%magic\nassert a", "")),
-    ],
-)
-def test_the_checks_at_the_end_of_a_cell_are_set_aside(source, parts):
-    assert folds.final_checks(source) == parts
-
-
-@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("assert a", "all", False, False), "1 check passed"),

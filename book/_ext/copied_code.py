@@ -1,0 +1,77 @@
+"""Let the copy button of a cell take along the cells that it needs, so that what is pasted runs.
+
+A cell needs the nearest cells before it that give a name that it uses, what these need, and so on.
+`copied-code.js` reads the classes that say so.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+
+from docutils import nodes
+from evidence import is_cell
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+
+def used(table: symtable.SymbolTable) -> set[str]:
+    """The names that code uses and, in a function, does not give itself."""
+    own = table.get_name() == "top"
+    names = {s.get_name() for s in table.get_symbols() if own or s.is_global()}
+    return names.union(*map(used, table.get_children()))
+
+
+def given(source: str) -> set[str]:
+    """The names to which a cell gives a value, or of whose values it changes a part."""
+    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    parts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript)]
+    changed = {ast.unparse(node.value) for node in parts if isinstance(node.ctx, ast.Store)}
+    return changed | {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
+
+
+def needed(sources: list[str]) -> list[set[int]]:
+    """For each cell, the numbers of the cells before it that it needs."""
+    givers: dict[str, set[int]] = {}
+    found: list[set[int]] = []
+    for number, source in enumerate(sources):
+        try:
+            names, gives = used(symtable.symtable(source, "cell", "exec")), given(source)
+        except SyntaxError:  # a command: it may need anything, such as a file that a cell wrote
+            found.append(set(range(number)))
+            continue
+        needs = set().union(*(givers.get(name, ()) for name in names))
+        found.append(needs.union(*(found[other] for other in needs)))
+        for name in gives:
+            givers[name] = {*givers.get(name, ()), number}
+    return found
+
+
+class CopiedCode(SphinxPostTransform):
+    """Say of each cell that is shown what it needs."""
+
+    default_priority = 199  # after the folds, before the evidence is gathered
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        """Go through the cells of one page."""
+        cells = [
+            cell
+            for cell in self.document.findall(nodes.container)
+            if is_cell(cell) and not cell.get("hide_mode")
+        ]
+        sources = [
+            code.astext()
+            for cell in cells
+            for code in cell.findall(nodes.container)
+            if code.get("nb_element") == "cell_code_source"
+        ]
+        for number, (cell, needs) in enumerate(zip(cells, needed(sources), strict=True)):
+            cell["classes"] += [f"shown-{number}", *(f"needs-{other}" for other in sorted(needs))]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_js_file("copied-code.js")
+    app.add_post_transform(CopiedCode)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
