@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +52,11 @@ class EstimatedDistribution(Protocol):
     @property
     def gap(self) -> float:
         """Nats per report by which the likelihood may be below its maximum."""
+
+
+def _probabilities(p: Any) -> Any:
+    """Return those of an estimate, in the order of its secrets; anything else as it is."""
+    return p.distribution if isinstance(p, EstimatedDistribution) else p
 
 
 def uniform(k: int) -> Floats:
@@ -114,7 +119,7 @@ def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
     >>> check_distribution([0.25, 0.75])
     array([0.25, 0.75])
     """
-    return arguments.distribution(name, p)
+    return arguments.distribution(name, _probabilities(p))
 
 
 def quantize(p: ArrayLike, bits: int = 20) -> Floats:
@@ -160,7 +165,7 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     True
     """
     # ldexp multiplies by a power of 2 without rounding.
-    exact = arguments.distribution("p", p)
+    exact = arguments.distribution("p", _probabilities(p))
     steps = arguments.whole("bits", bits, 1)
     if steps > 52:
         raise ValueError(f"bits must be at most 52, which is what a double has, got {bits}")
@@ -197,7 +202,7 @@ def normalize(weights: ArrayLike) -> Floats:
     array([0.25, 0.75])
     """
     arguments.refuse_labels("weights", weights)
-    w = arguments.numbers("weights", weights, error=InvalidDistribution)
+    w = arguments.numbers("weights", _probabilities(weights), error=InvalidDistribution)
     if w.ndim != 1 or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
         raise InvalidDistribution(
             f"weights must be finite, not negative and not all zero, got {weights!r}"
@@ -243,7 +248,7 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     array([0.625, 0.375, 0.   ])
     """
     arguments.refuse_labels("v", v)
-    array = arguments.numbers("v", v)
+    array = arguments.numbers("v", _probabilities(v))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"v must be a non-empty vector of finite numbers, got {v!r}")
     # Importing ot takes longer than importing ibukit, so it is done at the first call.

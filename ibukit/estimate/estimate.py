@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import intervals, model_checks
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, ReadOnlyArrays
+from ibukit._ground.arrow_stream import arrow_stream
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import name_of_alphabet
@@ -123,8 +124,13 @@ class Estimate(ReadOnlyArrays):
     # `estimate[0]`, `estimate[1]`, ... that Python falls back on.
     __iter__ = None
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.distribution, dtype=dtype, copy=copy)
+    # An estimate has labels, which an array has not: it is no operand of arrays, which would align
+    # it by position. `distribution` is the array, in the alphabet's order.
+    __array_ufunc__ = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows of `to_series` as an Arrow stream, for pyarrow, Polars, DuckDB."""
+        return arrow_stream(self.to_series().reset_index(), requested_schema)
 
     def to_series(self) -> pd.Series[float]:
         """Return the probabilities as a pandas Series, labels for an index.

@@ -180,7 +180,7 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
         listed = [listed]
     each = list(listed)
     # A list of numbers is a single distribution.
-    if each and np.ndim(each[0]) == 0:
+    if each and not isinstance(each[0], EstimatedDistribution) and np.ndim(each[0]) == 0:
         each = [listed]
     for i, values in enumerate(each, start=1):
         yield (

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.arrow_stream import arrow_stream
 from ibukit.channels import Channel, StackedChannel
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
@@ -23,6 +24,7 @@ from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge, WeightsRefused
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
+from ibukit.tally.counted_reports import as_html, counted_reports
 from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
 from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart as TallyPart
@@ -32,6 +34,9 @@ from ibukit.tally.survey import Survey
 from ibukit.tally.survey_rows import with_rows
 from ibukit.tally.table_groups import tally_groups
 from ibukit.tally.tally_groups import TallyGroups
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -622,6 +627,38 @@ class Tally(arguments.ReadOnlyArrays):
     def __getstate__(self) -> dict[str, Any]:
         # As for a part, cached values (the operator, joined counts) are left out and recomputed.
         return {"parts": self.parts, "full_alphabet": self.full_alphabet, "_dropped": self._dropped}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each distinct report: the report and its count.
+
+        Reports that are single labels stand in the column report, rows of bits as texts of 0 and 1.
+        Points fill the columns x and y, cells row and col, other reports of several numbers
+        report_0, report_1, ... A tally of several mechanisms has one more column, mechanism.
+        `from_table` reads the frame of one mechanism again, with ``count="count"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> mechanism = ik.RandomizedResponse(["no", "yes"], epsilon=1.0)
+        >>> tally = mechanism.tally(["yes", "no", "yes"])
+        >>> tally.to_frame().to_dict("list")
+        {'report': ['no', 'yes'], 'count': [1, 2]}
+        >>> again = ik.Tally.from_table(tally.to_frame(), mechanism, count="count")
+        >>> again.counts
+        array([1, 2])
+        """
+        return counted_reports(self.parts)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows of `to_frame` as an Arrow stream, for pyarrow, Polars, DuckDB."""
+        return arrow_stream(self.to_frame(), requested_schema)
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.to_frame())
 
     def __repr__(self) -> str:
         # A tally of thousands of parts has a short representation, too.

@@ -44,6 +44,7 @@ HEAVY = {
     "pooch",
     "joblib",
     "arviz_stats",
+    "sklearn",
 }
 HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
 # each repetition has a generator of its own, made from the seed handed in; FIXED are the same signs

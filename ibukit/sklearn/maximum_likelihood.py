@@ -1,0 +1,138 @@
+"""`MLE`: the maximum likelihood estimate as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit.errors import MissingExtra
+from ibukit.estimators import mle, smooth
+from ibukit.mechanisms import Mechanism
+from ibukit.tally.likelihood import log_likelihood_of
+from ibukit.tally.part import on_alphabet
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise MissingExtra(
+        'ibukit.sklearn needs scikit-learn, which is not installed: pip install "ibukit[sklearn]"'
+    ) from error
+
+
+class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
+    r"""The maximum likelihood estimate of the secrets' distribution, fitted to reports.
+
+    Maximise :math:`\sum_i\log(\theta M)_{z_i}-\lambda R(\theta)` over the simplex, with
+    :math:`z_i` the reports, M the matrix of the mechanism and R Good's roughness (see `smooth`).
+    Rows of X are reports, so that scikit-learn may split, search and clone as it does with any
+    estimator of a density.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Through which the reports came.
+    penalty : float, optional
+        :math:`\lambda`, for all reports of a fit together. None, the default, is no penalty: `mle`.
+        With a penalty the secrets are numbers on a line or cells of a grid.
+    tol : float
+        The gap that is certified, in nats per report.
+
+    Attributes
+    ----------
+    estimate_ : Estimate
+        With labels, certificate, intervals.
+    distribution_ : ndarray, shape (k,)
+        In the order of ``mechanism.alphabet``.
+    n_features_in_ : int
+        Numbers in a report.
+
+    Raises
+    ------
+    MissingExtra
+        On import, if scikit-learn is not installed.
+    ValueError
+        By `fit` and `score`, if a report is not one of the mechanism's, or is missing.
+
+    See Also
+    --------
+    mle : The same estimate of a tally.
+    smooth : With the penalty, which it chooses by itself.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from ibukit.sklearn import MLE
+    >>> mechanism = ik.RandomizedResponse(["bike", "bus", "car"], epsilon=2.0)
+    >>> reports = np.array(["bus"] * 50 + ["bike"] * 30 + ["car"] * 20)
+    >>> found = MLE(mechanism).fit(reports)
+    >>> round(found.estimate_["bus"], 2), round(found.score(reports), 2)
+    (0.57, -1.03)
+    >>> shuffled = np.random.default_rng(1).permutation(reports)
+    >>> cross_val_score(MLE(mechanism), shuffled, cv=3).shape
+    (3,)
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, *, penalty: float | None = None, tol: float = 1e-9
+    ) -> None:
+        # scikit-learn clones by these names; what is wrong with them is said by `fit`.
+        self.mechanism = mechanism
+        self.penalty = penalty
+        self.tol = tol
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Estimate from reports, one a row.
+
+        Parameters
+        ----------
+        X : array_like, shape (n,), (n, 1) or (n, width)
+            The reports, as ``mechanism.tally`` takes them.
+        y : ignored
+            For pipelines, which hand over something here.
+
+        Returns
+        -------
+        MLE
+            Itself.
+        """
+        reports = self._reports(X, first=True)
+        tally = self.mechanism.tally(reports)
+        self.estimate_ = (
+            mle(tally, tol=self.tol)
+            if self.penalty is None
+            else smooth(tally, penalty=self.penalty, tol=self.tol)
+        )
+        self.distribution_ = self.estimate_.distribution
+        return self
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Return the mean log-likelihood of reports, in nats a report; greater is better.
+
+        It is that of what was fitted, -inf where a report has the probability 0.
+        """
+        check_is_fitted(self)
+        tally = self.mechanism.tally(self._reports(X))
+        theta = self.distribution_
+        if tally.full_alphabet is not None:
+            # An alphabet without an end is cut to where the reports are; here, of both samples.
+            window = (self.estimate_.tally + tally).alphabet
+            tally = on_alphabet(self.mechanism, window).tally(self._reports(X))
+            theta = np.array([self.estimate_[label] for label in window.values.tolist()])
+        with np.errstate(divide="ignore"):
+            return log_likelihood_of(tally, tally.forward(theta)) / tally.n
+
+    def _reports(self, X: Any, *, first: bool = False) -> NDArray[Any]:
+        """Return the reports as the mechanism takes them: a column is a sequence."""
+        if not isinstance(self.mechanism, Mechanism):
+            raise TypeError(
+                f"mechanism must be a Mechanism, got {type(self.mechanism).__name__}; as in "
+                "MLE(ik.RandomizedResponse(labels, epsilon))"
+            )
+        if np.ndim(X) == 1:
+            X = np.reshape(X, (-1, 1))
+        reports: NDArray[Any] = validate_data(self, X, reset=first, dtype=None)
+        return reports[:, 0] if reports.shape[1] == 1 else reports

@@ -1,0 +1,60 @@
+"""The counted reports of a tally as a table: a row for each distinct report."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit.domain.report_kind import ReportKind
+from ibukit.tally.part import TallyPart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# An HTML table has as many rows at most, those of the largest counts.
+MAX_ROWS_SHOWN = 10
+NAMES = {ReportKind.POINTS: ["x", "y"], ReportKind.CELLS: ["row", "col"]}
+
+
+def counted_reports(parts: tuple[TallyPart, ...]) -> pd.DataFrame:
+    """Return the distinct reports with their counts, one part after the other.
+
+    Rows of bits are texts of 0 and 1. Points fill the columns x and y, cells row and col, other
+    reports of several numbers report_0, report_1, ... With several parts, the column mechanism says
+    through which a report came.
+    """
+    # pandas takes a second to import.
+    import pandas as pd
+
+    frames = [
+        pd.DataFrame({**_columns(part), "count": part.counts}).assign(
+            **({"mechanism": repr(part.mechanism)} if len(parts) > 1 else {})
+        )
+        for part in parts
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _columns(part: TallyPart) -> dict[str, NDArray[Any]]:
+    """Return the columns of the distinct reports of one part."""
+    mechanism: Any = part.mechanism
+    reports = mechanism.label_reports(mechanism.restore_reports(part.reports))
+    if reports.ndim == 1:
+        return {"report": reports}
+    if mechanism.report_kind is ReportKind.BITS:
+        texts = ["".join(row) for row in reports.astype(np.uint8).astype(str)]
+        return {"report": np.array(texts, dtype=object)}
+    names = NAMES.get(mechanism.report_kind, [f"report_{i}" for i in range(reports.shape[1])])
+    return dict(zip(names, reports.T, strict=True))
+
+
+def as_html(title: str, frame: pd.DataFrame) -> str:
+    """Return a title and an HTML table of the most frequent reports."""
+    most = frame.sort_values("count", ascending=False, kind="stable").head(MAX_ROWS_SHOWN)
+    table = most.to_html(index=False, border=0, justify="left", max_cols=8)
+    more = len(frame) - len(most)
+    rest = f"<p>and {more:,} other reports</p>" if more else ""
+    return f"<div><p>{escape(title)}</p>{table}{rest}</div>"
