@@ -34,7 +34,7 @@ def test_each_recipe_runs_with_the_first_lines_alone():
         assert len(lines) <= 12, name
         assert max(map(len, block.splitlines())) <= 79, name
         assert all(f"**{word}" in section for word in ("Question.", "It assumes", "Read on:"))
-    assert len(SECTIONS) == 9
+    assert len(SECTIONS) == 11
 
 
 def test_two_attributes(names):
@@ -50,6 +50,18 @@ def test_two_attributes(names):
     share = (0.42 - q) / (p - q)
     assert names["smp"]["lower"] < share < names["smp"]["upper"]
     assert names["smp"]["upper"] - names["smp"]["lower"] < 0.2
+
+
+def test_tables_of_other_libraries_have_the_labels(names):
+    found = names["elsewhere"]
+    assert found["shares"]["label"].to_list() == ["north"]
+    assert found["again"].counts.tolist() == [2, 1]
+    assert found["reports"]["report"].to_pylist() == ["north", "west"]
+
+
+def test_held_out_reports_choose_the_penalty_in_the_middle(names):
+    assert names["sklearn"]["best"] == {"penalty": 100.0}
+    assert names["sklearn"]["estimate"].method.startswith("smooth")
 
 
 def test_random_sampling_plus_fake_data_has_the_law_of_the_paper(names):
