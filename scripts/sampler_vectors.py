@@ -25,7 +25,7 @@ REPEATS = 6
 
 
 class Recorded:
-    """Random bits that begin with given words and go on with a generator; it keeps what was read."""
+    """Given words, then those of a generator; it keeps what was read."""
 
     digits = 64
 

@@ -1,4 +1,4 @@
-"""The page *Samplers for phones*: its code, its test vectors and `release` draw the same reports."""
+"""*Samplers for phones*: its code, its test vectors and `release` draw the same reports."""
 
 import json
 import re
