@@ -1,0 +1,37 @@
+"""Write the page *All answers*: question, picture and answer of every chapter.
+
+python scripts/answers_page.py
+"""
+
+from __future__ import annotations
+
+from chapter_openings import ROOT, contents, inline, opening
+
+FILE = ROOT / "book" / "answers.md"
+HEAD = """# All answers on one page
+
+Each chapter asks one question. Here are all of them, with the answers in brief. The chapters
+compute every number that is named here, and say on what data and how often.
+"""
+
+
+def text() -> str:
+    """The page."""
+    parts, number = [HEAD], 0
+    for caption, slugs in contents():
+        parts.append(f"## {caption}\n")
+        for slug in slugs:
+            number += 1
+            found = opening(slug)
+            parts += [
+                f"### {number}. {found.title}\n",
+                f"{inline(found.picture, found.alt)}\n",
+                f"**{found.question}**\n",
+                f"{found.answer} {{doc}}`Read the chapter. <chapters/{slug}>`\n",
+            ]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), "utf8")
+    print(f"wrote {FILE.name}")

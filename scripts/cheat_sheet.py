@@ -1,0 +1,120 @@
+"""Write the page *Cheat sheet*, which prints on one sheet of paper.
+
+    python scripts/cheat_sheet.py
+
+The calls are those of the page *Which estimator should I use?* and of *From a task to a function*.
+What intervals cover is counted in *How sure can we be?*, and the errors of mechanisms are computed.
+"""
+
+from __future__ import annotations
+
+import ibukit as ik
+from chapter_openings import ROOT, glued
+
+FILE = ROOT / "book" / "cheat-sheet.md"
+K, EPSILON, N = 10, 1.0, 10_000
+CALLS = {
+    "Count the reports of a table or file": "t = ik.Tally.from_table(table, mechanism)",
+    "The distribution, with a proof that no other fits better": "ik.mle(t)",
+    "Neighbours are alike: ages, places": 'ik.smooth(t, of="frequencies")',
+    "A prior that you can defend": "ik.posterior_mean(t, alpha)",
+    "An interval for each share, or for a sum": "estimate.interval(0.95, of=[...])",
+    "All shares at once": "estimate.band(0.95)",
+    "Two groups, or two dates": "ik.compare(t1, t2)",
+    "How many people it takes": "ik.plan(mechanism, width=0.02).n",
+    "Can the reports tell at all?": "ik.theory.identifiable(mechanism)",
+    "All distributions that fit best": "ik.theory.mle_set(t)",
+    "Does the model fit?": "estimate.fit_test()",
+    "Counts that a detector has blurred": "ik.unfold(counts, matrix)",
+    "Reports that leave a device": "mechanism.release(secrets)",
+}
+METHODS = {
+    "auto": "`auto`, the default",
+    "profile": "`profile`, the textbook's",
+    "wald": "`wald`, an error times 1.96",
+    "bootstrap": "`bootstrap`",
+    "calibrated": "`calibrated`, by simulation",
+    "guaranteed": "`guaranteed`, for every truth and size",
+}
+MECHANISMS = (
+    (ik.RandomizedResponse(K, EPSILON), "one label"),
+    (ik.SubsetSelection(K, EPSILON), "a set of labels"),
+    (ik.OptimizedUnaryEncoding(K, EPSILON), "a row of bits"),
+    (ik.Rappor(K, EPSILON), "a row of bits"),
+    (ik.HadamardResponse(K, EPSILON), "a column's number"),
+    (ik.TruncatedGeometric(ik.Line(0, K - 1), EPSILON), "a whole number"),
+    (ik.TruncatedPlanarGeometric(ik.Grid(2, K // 2), EPSILON), "a cell"),
+)
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def calls() -> str:
+    """Which call answers which question."""
+    return table(("You want", "Call"), [(task, f"`{call}`") for task, call in CALLS.items()])
+
+
+def intervals() -> str:
+    """What each method of an interval covered where 95 % were asked for."""
+    found = glued("how-sure")
+    rows = [
+        (words, found[f"worst_{name}"], found[f"typical_{name}"], found[f"cost_{name}"])
+        for name, words in METHODS.items()
+    ]
+    return table(("Method", "Least coverage", "Typical", "Width, of the profile's"), rows)
+
+
+def errors() -> str:
+    """The level of each mechanism and the error of a share."""
+    rows = []
+    for mechanism, report in MECHANISMS:
+        mse = ik.theory.asymptotic_mse(mechanism, ik.uniform(K))
+        error = f"{100 * (mse / K / N) ** 0.5:.2g} %"
+        level = ik.privacy.epsilon_ldp(mechanism)
+        rows.append((f"`ik.{type(mechanism).__name__}`", report, f"{level:.2g}", error))
+    return table(
+        ("Mechanism", "A report is", "ε between any two secrets", "Error of a share"), rows
+    )
+
+
+def text() -> str:
+    """The page."""
+    n = glued("how-sure")["n_questions"]
+    return f"""# Cheat sheet
+
+Every estimate begins with a mechanism and a tally:
+
+```python
+import ibukit as ik
+
+mechanism = ik.RandomizedResponse(["bike", "bus", "car"], epsilon=1)
+t = mechanism.tally(["bus", "bus", "bike", "car"])
+estimate = ik.mle(t)
+```
+
+## Which call
+
+{calls()}
+
+## What an interval of 95 % covers
+
+Counted at up to {n} questions, which cross mechanisms, truths and sizes ({{doc}}`chapters/how-sure`).
+
+{intervals()}
+
+## Mechanisms
+
+With {K} secrets that are equally common and {N:,} reports. The parameter is ε = {EPSILON:g}, for
+geometric noise per step, so that distant secrets are protected less.
+
+{errors()}
+"""
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), "utf8")
+    print(f"wrote {FILE.name}")
