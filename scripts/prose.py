@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HABITS = Path("scripts/prose_habits.tsv")
 COUNTS = Path("scripts/prose_counts.tsv")
 MARKDOWN = (
-    *("book/*.md", "book/reference/*.md", "README.md", "CONTRIBUTING.md", "VISION.md"),
-    *("SECURITY.md", "*/README.md", "tests/foreign/README.md", "paper/paper.md"),
+    *("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "VISION.md"),
+    *("book/*.md", "book/reference/*.md", "*/README.md", "tests/*/README.md", "paper/*.md"),
 )
 # the columns that are in our words; the others quote papers or hold numbers
 OURS = {

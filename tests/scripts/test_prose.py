@@ -28,6 +28,7 @@ TIRING = {
     "hang on": "Published numbers hang on it.",
     "has not the": "An interval chosen late has not the level.",
     "so many": "The call stops after so many steps.",
+    "is another one": "Its order is another one in the next process.",
     "thousand million": "It takes ten thousand million reports.",
     "copy at hand": "This is true of the copy at hand.",
     "it is so": "In their figures it is so: IBU wins.",
