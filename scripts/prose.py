@@ -47,7 +47,7 @@ OPTION = re.compile(r"^:(?!alt|caption)[\w-]+:.*$|^\(\S+\)=$")
 # what stands in a line of Markdown and is not read as words, and what is read instead
 SILENT = (
     (re.compile(r"\{[\w:-]+\}`([^`<]*?)\s*<[^`>]*>`"), r"\1"),
-    (re.compile(r"\{(?:cite|math|eq|doc|ref)[\w:]*\}`[^`]*`"), "x"),
+    (re.compile(r"\{(?:cite|math|eq|doc|ref|prf|numref)[\w:]*\}`[^`]*`"), "x"),
     (re.compile(r"\{[\w:-]+\}`([^`]*)`"), r"\1"),
     (re.compile(r"(`+)(?:(?!\1).)*\1"), "x"),
     (re.compile(r"(?<!\\)\$[^$]+\$"), "x"),
