@@ -14,7 +14,7 @@ HASHES ?=
 SEALED = -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow fuzz portable versions newest mutants kernels lint format notebooks ledger browser pdf wheel sdist release lab bench foreign lock hashes clean
+.PHONY: help book test slow fuzz portable versions newest mutants kernels lint prose format notebooks ledger browser pdf wheel sdist release lab bench foreign lock hashes clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +52,9 @@ lint: $(VENV)/.ok ## check style (ruff) and types (mypy)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+prose: $(VENV)/.ok ## count habits of the English that tire a reader; counts may shrink, not grow; PAGES="README.md"
+	$(BIN)/python scripts/prose.py $(PAGES)
 
 format: $(VENV)/.ok ## rewrite the code and the chapters in ruff's style
 	$(BIN)/ruff check --fix-only .

@@ -384,11 +384,11 @@ def times_as_long(n, k, *protocols):
 @pytest.mark.parametrize(
     ("sentence", "n", "k", "protocols"),
     [
-        ("takes {} to {} times as long as the libraries for bits", 10_000, 100, "SUE OUE L-OSUE"),
-        ("and {:.0f} to {:.0f} times for summed histograms", 10_000, 100, "SHE"),
-        ("For local hashing it takes {} to {} times as long", 10_000, 100, "BLH OLH FLH"),
-        ("For k-RR it takes {} to {} times as long", 10_000, 100, "DE GRR L-GRR"),
-        ("and the MLE {} to {} times as long, conversion included", 10_000, 1000, "BLH OLH"),
+        ("| bits (SUE, OUE, L-OSUE) | {} to {} |", 10_000, 100, "SUE OUE L-OSUE"),
+        ("| summed histograms (SHE) | {:.0f} to {:.0f} |", 10_000, 100, "SHE"),
+        ("with 100 secrets also FLH) | {} to {} |", 10_000, 100, "BLH OLH FLH"),
+        ("| k-RR (DE, GRR, L-GRR) | {} to {} |", 10_000, 100, "DE GRR L-GRR"),
+        ("also FLH) | 0.5 to 1.0 | {} to {} |", 10_000, 1000, "BLH OLH"),
     ],
 )
 def test_the_seconds_on_the_page_are_those_of_the_table(sentence, n, k, protocols):
