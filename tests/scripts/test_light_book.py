@@ -129,3 +129,40 @@ def test_a_light_book_stays_as_it_is(built):
     once = files(built)
     light_book.lighten(built)
     assert files(built) == once
+
+
+@pytest.mark.parametrize(
+    ("page", "left"),
+    [
+        ("<p>a\n\n  b</p>", "<p>a\nb</p>"),
+        ("<pre>a\n\n  b</pre>\n\n <p>c", "<pre>a\n\n  b</pre>\n<p>c"),
+        ("<script>a\n  b</script>\n\n<p>c", "<script>a\n  b</script>\n<p>c"),
+    ],
+)
+def test_empty_lines_go_where_nobody_sees_them(page, left):
+    assert light_book.light_page(page, set()) == left
+
+
+SANS = "font-family: 'DejaVu Sans', Verdana, sans-serif"
+
+
+@pytest.mark.parametrize(
+    ("drawing", "left"),
+    [
+        ('<path d="M 7.2 216.965579 \nL 0.500001 40 \nz\n"/>', '<path d="M7.2 216.97L0.5 40z"/>'),
+        ('<g transform="scale(0.132 -0.001236)"/>', '<g transform="scale(0.132 -0.00124)"/>'),
+        ("<text>3.14159</text>", "<text>3.14159</text>"),
+        ('<g id="a1"/><use href="#b2"/><g id="b2"/>', '<g/><use href="#b2"/><g id="b2"/>'),
+        ('<path style="fill: #123456"/>', '<path style="fill: #123456"/>'),
+        ('<image href="data:a1.23456\n"/>', '<image href="data:a1.23456\n"/>'),
+        ("<!-- 1 -->\n<metadata>x</metadata>\n<g/>", "<g/>"),
+        (
+            f'<style>*{{a:b}}</style><text style="font-size: 13px; {SANS}; fill: red">a</text>',
+            f"<style>*{{a:b}}{light_book.PAGE_FONT}</style>"
+            '<text style="font-size: 13px; fill: red">a</text>',
+        ),
+    ],
+)
+def test_a_drawing_looks_the_same_with_less(drawing, left):
+    assert light_book.light_drawing(drawing) == left
+    assert light_book.light_drawing(left) == left
