@@ -12,6 +12,12 @@ SWITCH = (
     '<button class="evidence-switch" aria-pressed="false"'
     " onclick=\"this.ariaPressed = 'true'\">Show the evidence</button>"
 )
+TABLE = "<table><thead><tr>{}</tr></thead><tbody><tr><td>x</td></tr></tbody></table>"
+SLOW = (
+    "<!doctype html><title>slow</title><script>for (const end = performance.now() + 700;"
+    " performance.now() < end;);</script><p>word</p>"
+)
+# Pages whose names begin with "phone" are looked at on one.
 BROKEN: dict[str, tuple[str, str | None]] = {
     "good": ("", None),
     "alt": (f'<img src="{PIXEL}">', "image without alternative text"),
@@ -74,6 +80,33 @@ BROKEN: dict[str, tuple[str, str | None]] = {
     "evidence-lost": (
         SWITCH + '<div class="evidence" style="display: none">A check</div>',
         "evidence",
+    ),
+    "answer": (
+        '<div style="height: 900px"></div><p><strong>Answer.</strong> Yes.</p>',
+        "answer not on the first screen",
+    ),
+    "phone-answer": (
+        '<div style="height: 840px"></div><p><strong>Answer.</strong> Yes.</p>',
+        "answer not on the first screen",
+    ),
+    "phone-verdict": (
+        TABLE.format("<th>what</th><th>ours</th><th>Verdict</th>"),
+        "verdict not in front on a phone",
+    ),
+    "phone-table": (
+        '<section style="overflow: auto" tabindex="0">'
+        + TABLE.format(f"<th>what</th><th>{'a_long_name' * 9}</th>")
+        + "</section>",
+        "table of text wider than a phone",
+    ),
+    "mathjax-for-nothing": (
+        '<link rel="stylesheet" href="_static/mathjax/tex-chtml.js">',
+        "MathJax without a formula",
+    ),
+    "two-bundles": (
+        '<link rel="stylesheet" href="_static/mathjax/tex-chtml.js">'
+        '<link rel="stylesheet" href="_static/mathjax/tex-svg.js">',
+        "second bundle of MathJax",
     ),
     "heavy": (f"<!-- {'x' * HEAVIEST} -->", "heavy page"),
     "no-favicon": ("", "no favicon"),

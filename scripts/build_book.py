@@ -32,6 +32,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from tqdm import tqdm
 
+import light_book
 from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -141,7 +142,9 @@ def main() -> int:
         cwd=ROOT,
         check=False,
     ).returncode
-    if status:
+    if not status:
+        light_book.lighten(BUILD / "html")
+    else:
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
         for report in sorted((BUILD / "html" / "reports").rglob("*.err.log")):
             print(

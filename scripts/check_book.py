@@ -4,12 +4,14 @@
 
 A page must log no error, request nothing from another host, load everything it asks for, typeset
 its mathematics, show its images with alternative text, not scroll sideways, not cut off code or
-tables, break no name in a table, have legible schematics, padded cards and itself in sight in the
-sidebar, show its evidence if and only if it is asked for, pass axe-core with the evidence shown, in
-the dark too, have a favicon and stay below a weight; the search must find some words, and the page
-of verdicts must filter. A few pages are opened from the disk (file://) as well. With --shots each
-page is also photographed, which takes a third longer. With --self-test the checks are shown pages
-that are broken on purpose.
+tables, break no name in a table, put verdicts first and tables of text as cards on a phone, have
+its answer on the first screen, legible schematics, padded cards and itself in sight in the sidebar,
+show its evidence if and only if it is asked for, pass axe-core with the evidence shown, in the dark
+too, have a favicon, load MathJax only for formulas, stay below a weight, and show its first words
+in half a second. All files together stay below a weight, the search must find some words, and the
+page of verdicts must filter. A few pages are opened from the disk (file://) as well. With --shots
+each page is also photographed, which takes a third longer. With --self-test the checks are shown
+pages that are broken on purpose.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from tqdm import tqdm
 
 import check_search
 import check_verdict_page
-from broken_pages import BROKEN, FITTING, ICON
+from broken_pages import BROKEN, FITTING, ICON, SLOW
 from headless_browser import chromium, serve
-from page_checks import heads
+from page_checks import HEAVIEST_SITE, heads, site_weight
+from page_paint import LATEST, first_paint, late_pages
 from page_visit import LISTED, VIEWS, Finding, View, visit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,6 +111,9 @@ def check(html: Path, shots: Path | None, jobs: int = 1) -> list[Finding]:
     ]
     found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)]
     found += verdicts(html) + search(html)
+    found += [Finding(kind, str(html), detail) for kind, detail in site_weight(html)]
+    seen = [name for name in names if views_of(name) == VIEWS]
+    found += [Finding("late", name, detail) for name, detail in late_pages(html, seen)]
     views = ", ".join(
         f"{view.width} px {' and '.join(view.colours) or view.scheme}" for view in VIEWS
     )
@@ -125,9 +131,13 @@ def self_test() -> list[str]:
             page = f'<!doctype html><html lang="en"><head><title>{name}</title>{icon}</head>'
             page += f"<body><main><h1>{name}</h1>{body}</main></body></html>"
             (Path(folder) / f"{name}.html").write_text(page, "utf8")
+        (Path(folder) / "slow.html").write_text(SLOW, "utf8")
         with chromium() as browser, serve(Path(folder)) as home:
+            if (paint := first_paint(browser, f"{home}slow.html")) <= LATEST:
+                complaints.append(f"slow.html shows its first words after {paint:.0f} ms")
             for name, (_, expected) in cases.items():
-                seen = visit(browser, home, f"{name}.html", VIEWS[0])
+                view = VIEWS[-1] if name.startswith("phone") else VIEWS[0]
+                seen = visit(browser, home, f"{name}.html", view)
                 kinds = {f.kind for f in seen}
                 if (expected is None and kinds) or (expected is not None and expected not in kinds):
                     complaints.append(f"{name}.html: expected {expected!r}, found {sorted(kinds)}")
@@ -135,6 +145,10 @@ def self_test() -> list[str]:
                     complaints.append(
                         f"dark.html is good in the light, found {[str(f) for f in seen]}"
                     )
+        with (Path(folder) / "large").open("wb") as file:
+            file.truncate(HEAVIEST_SITE + 1)
+        if not site_weight(Path(folder)):
+            complaints.append("a heavy site is not found")
     print(
         f"check_book --self-test: {len(cases) - len(complaints)} of {len(cases)} pages judged as"
         " they deserve"

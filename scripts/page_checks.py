@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 SMALLEST = 10.5  # px, of words in a schematic
-HEAVIEST = 1_500_000  # bytes of a page with its pictures, without what all pages share
-# What all pages share is loaded once for the site.
-SHARED = re.compile(r"/_static/|/searchindex\.js")
+HEAVIEST = 1_000_000  # bytes of a page with all that it loads, uncompressed, without MathJax
+HEAVIEST_SITE = 30_000_000  # bytes of all files
+MATHJAX = re.compile(r"/_static/mathjax/([^?]+)")
 # Pages whose code may be wider than its column: listings of the package's source, whose lines have
 # 100 columns, and the examples in docstrings.
 CODE_MAY_BE_WIDE = ("_modules/", "book/reference/", "tests/")
@@ -51,6 +51,19 @@ FACTS = """async () => {
   const here = bar?.checkVisibility() ? bar.querySelector('li.current > a.current') : null;
   const seen = e => { const r = e.getBoundingClientRect(), f = bar.getBoundingClientRect();
     return r.top >= f.top && r.bottom <= Math.min(f.bottom, innerHeight); };
+  const narrow = innerWidth <= 600;  // where a table of text stands as cards
+  const heads = e => [...(e.tHead?.rows[0]?.cells ?? [])].map(c => c.textContent.trim());
+  const tables = narrow ? [...document.querySelectorAll('main table')]
+    .filter(e => e.checkVisibility() && getComputedStyle(e).display === 'table') : [];
+  const late = tables.filter(e => heads(e).findIndex(h => h.toLowerCase() === 'verdict') > 1);
+  const text = e => !e.closest('.cell_output, .table-scroll')
+    && heads(e).length > 1 && heads(e).length <= 4 && heads(e).every(h => h);
+  const spread = tables.filter(e => text(e)
+    && e.scrollWidth > e.parentElement.closest('section, div, main').clientWidth + 1);
+  const answer = [...document.querySelectorAll('main p > strong:first-child')]
+    .find(e => e.textContent.trim() === 'Answer.')?.parentElement;
+  const foot = answer ? Math.ceil(answer.getBoundingClientRect().bottom + scrollY) : null;
+  const screen = {1280: 800, 390: 844}[innerWidth] ?? Infinity;
   const lettered = e => [...e.querySelectorAll('text')].filter(t => t.textContent.trim());
   const height = t => parseFloat(getComputedStyle(t).fontSize) * (t.getScreenCTM()?.a ?? 1);
   const words = [...document.querySelectorAll('figure.schematic svg')]
@@ -69,6 +82,11 @@ FACTS = """async () => {
     broken: broken.map(e => e.textContent.trim().slice(0, 40)),
     tight: tight.map(e => e.textContent.trim().slice(0, 40)),
     away: here && !seen(here) ? [here.textContent.trim().slice(0, 40)] : [],
+    late: late.map(e => heads(e).join(', ').slice(0, 60)),
+    spread: spread.map(e => heads(e).join(', ').slice(0, 60)),
+    answered: foot !== null,
+    below: foot > screen ? [`it ends at ${foot} px of ${screen}`] : [],
+    formulas: formulas.length,
     words: words.map(([e, size]) => `${size.toFixed(1)} px in ${e.ariaLabel?.slice(0, 40)}`),
     cut: cut.map(e => e.textContent.trim().slice(0, 40)),
     code: code.map(e => e.textContent.trim().slice(0, 40)),
@@ -105,6 +123,9 @@ LISTS = {
     "tight": "card without padding",
     "away": "open page not seen in the sidebar",
     "words": "schematic too small to read",
+    "late": "verdict not in front on a phone",
+    "spread": "table of text wider than a phone",
+    "below": "answer not on the first screen",
 }
 
 
@@ -120,9 +141,33 @@ def judge(facts: dict[str, Any], page: str, widest: bool) -> list[tuple[str, str
                 f"{len(facts['code'])} times: {'; '.join(facts['code'][:3])}",
             )
         )
+    if page.startswith("book/chapters/") and not facts["answered"]:
+        found.append(("answer not on the first screen", "no paragraph begins with Answer."))
     if not facts["icon"]:
         found.append(("no favicon", "no link of the kind icon, or it leads nowhere"))
     return found
+
+
+def burdens(loaded: dict[str, int], formulas: int) -> list[tuple[str, str]]:
+    """The faults of what a page loads, address -> bytes."""
+    typesetters = [found[1] for url in loaded if (found := MATHJAX.search(url))]
+    weight = sum(size for url, size in loaded.items() if not MATHJAX.search(url))
+    found = []
+    if weight > HEAVIEST:
+        found.append(("heavy page", f"{weight:,} bytes beside MathJax, more than {HEAVIEST:,}"))
+    if typesetters and not formulas:
+        found.append(("MathJax without a formula", typesetters[0]))
+    bundles = [name for name in typesetters if "/" not in name]
+    if len(set(bundles)) > 1:
+        found.append(("second bundle of MathJax", ", ".join(bundles)))
+    return found
+
+
+def site_weight(html: Path) -> list[tuple[str, str]]:
+    """The fault of all files together, if any."""
+    weight = sum(path.stat().st_size for path in html.rglob("*") if path.is_file())
+    too_much = f"{weight:,} bytes, more than {HEAVIEST_SITE:,}"
+    return [("heavy site", too_much)] if weight > HEAVIEST_SITE else []
 
 
 def heads(html: Path, names: list[str]) -> list[tuple[str, str, str]]:

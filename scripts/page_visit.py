@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from playwright.sync_api import Browser, Page, Response, Route
 
 import accessibility
-from page_checks import EVIDENCE, FACTS, HEAVIEST, SHARED, WAIT_UNTIL_DRAWN, judge
+from page_checks import EVIDENCE, FACTS, WAIT_UNTIL_DRAWN, burdens, judge
 
 
 class View(NamedTuple):
@@ -111,18 +111,14 @@ class Visit:
 
     def look(self, page: str, widest: bool) -> None:
         """Read off the page what a reader would see."""
-        for kind, detail in judge(self.tab.evaluate(FACTS), page, widest):
+        facts = self.tab.evaluate(FACTS)
+        # the page of the search reads the pages that it finds
+        own = [r for r in self.responses if r.request.resource_type not in ("fetch", "xhr")]
+        loaded = {r.url: int(r.headers.get("content-length", 0)) for r in own}
+        for kind, detail in judge(facts, page, widest) + burdens(loaded, facts["formulas"]):
             self.add(kind, detail)
         for detail in self.tab.evaluate(EVIDENCE):
             self.add("evidence", detail)
-        own = [r for r in self.responses if not SHARED.search(r.url)]
-        weight = sum(int(response.headers.get("content-length", 0)) for response in own)
-        if weight > HEAVIEST and not page.endswith(
-            "search.html"
-        ):  # it reads the pages that it finds
-            self.add(
-                "heavy page", f"{weight:,} bytes without what pages share, more than {HEAVIEST:,}"
-            )
 
     def axe(self, colours: bool, others: bool = True) -> None:
         """Ask axe-core."""

@@ -128,17 +128,10 @@ def related(root: Path) -> dict[str, list[str]]:
     mentions: dict[str, list[str]] = {}
     for name, thing in entries(root).items():
         words = MENTION.findall(inspect.getdoc(thing) or "")
-        parameters = (
-            set(inspect.signature(thing).parameters) if inspect.isfunction(thing) else set()
-        )
-        known = [
-            word if word in entries(root) else _short(root).get(word)
-            for word in words
-            if word not in parameters
-        ]
-        mentions[name] = [
-            other for other in dict.fromkeys(known) if other is not None and other != name
-        ]
+        if inspect.isfunction(thing):
+            words = [word for word in words if word not in inspect.signature(thing).parameters]
+        known = [word if word in entries(root) else _short(root).get(word) for word in words]
+        mentions[name] = [other for other in dict.fromkeys(known) if other and other != name]
     found = {}
     for name, mine in mentions.items():
         back = [other for other, theirs in mentions.items() if name in theirs and other not in mine]
@@ -154,12 +147,8 @@ def called(source: str, known: dict[str, Any]) -> set[str]:
     """The names of ibukit that a piece of code calls, as ``ik.mle`` or as ``ik.theory.mle_set``."""
     rooms = {part.strip() for line in FROM_ROOM.findall(source) for part in line.split(",")}
     words = set(CALL.findall(source))
-    words |= {
-        word
-        for room in rooms
-        if room.isidentifier()
-        for word in re.findall(rf"\b{room}\.[A-Za-z_]\w*", source)
-    }
+    for room in filter(str.isidentifier, rooms):
+        words |= set(re.findall(rf"\b{room}\.[A-Za-z_]\w*", source))
     found = set()
     for word in words:
         parts = word.split(".")

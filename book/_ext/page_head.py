@@ -44,8 +44,11 @@ VIEWPORT = re.compile(
 # docutils marks the references up as a list whose items are no list items: a screen reader
 # announces an empty list
 REPAIRS = (
-    ('<div role="list" class="citation-list">', '<div class="citation-list">'),
-    (' role="doc-biblioentry"', ""),
+    (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
+    (r' role="doc-biblioentry"', ""),
+    # a title that has brackets itself needs none around it
+    (r"(>Exercise [\d.]+) </span> \((.*)\)</p>", r"\1.</span> \2</p>"),
+    (r"Solution to<a ([^>]*)> (Exercise [\d.]+) \((.*)\)</a>", r"Solution to <a \1>\2. \3</a>"),
 )
 
 
@@ -81,6 +84,12 @@ def addresses(app: Sphinx, config: Config) -> None:
         }
 
 
+def metadata(about: str, properties: dict[str, str]) -> str:
+    """The description of a page and its other properties, as HTML."""
+    tags = [f'<meta property="{name}" content="{escape(to)}" />' for name, to in properties.items()]
+    return "\n".join([f'<meta name="description" content="{escape(about)}" />', *tags])
+
+
 def introduce(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -106,13 +115,9 @@ def introduce(
     if app.config.html_baseurl:  # Sphinx writes the canonical address
         properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{PICTURE}"
         properties["og:url"] = f"{app.config.html_baseurl.rstrip('/')}/{pagename}.html"
-    tags = [f'<meta name="description" content="{escape(about)}" />']
-    tags += [
-        f'<meta property="{name}" content="{escape(text)}" />' for name, text in properties.items()
-    ]
-    context["face_metadata"] = Markup("\n".join(tags))
+    context["face_metadata"] = Markup(metadata(about, properties))
     for wrong, right in REPAIRS if context.get("body") else ():
-        context["body"] = context["body"].replace(wrong, right)
+        context["body"] = re.sub(wrong, right, context["body"])
     context["metatags"] = VIEWPORT.sub("", context.get("metatags", ""))
 
 
@@ -143,15 +148,8 @@ def root_page(url: str) -> str:
     Where the address of the book is not known, the picture's address is relative.
     """
     base = f"{url.rstrip('/')}/" if url else ""
-    properties = {
-        "og:title": TITLE,
-        "og:description": ABOUT,
-        "og:type": "website",
-        "og:image": f"{base}{PICTURE}",
-    } | ({"og:url": base} if base else {})
-    tags = "\n".join(
-        f'<meta property="{name}" content="{escape(text)}">' for name, text in properties.items()
-    )
+    properties = {"og:title": TITLE, "og:description": ABOUT, "og:type": "website"}
+    properties |= {"og:image": f"{base}{PICTURE}"} | ({"og:url": base} if base else {})
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -159,8 +157,7 @@ def root_page(url: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Refresh" content="0; url={INDEX}.html">
 <title>{TITLE}</title>
-<meta name="description" content="{escape(ABOUT)}">
-{tags}
+{metadata(ABOUT, properties)}
 </head>
 <body>
 <h1><a href="{INDEX}.html">{TITLE}</a></h1>

@@ -18,6 +18,7 @@ EXPONENT = r"(?:e[-+]?\d+)?"
 NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN}){EXPONENT}(\s?±\s?[\d.,]+{EXPONENT})?(\s?%)?")
 NOTHING = ("", "–", "-", "NaN", "unreadable")
 LONG = 20  # letters: a first column with more keeps a third of a phone's width
+MINUS = re.compile(r"(?<![\w.,)\]])-(?=[.\d])")
 WITH_ERROR = re.compile(rf"{PLAIN}\s±\s{PLAIN}")
 
 
@@ -46,6 +47,9 @@ def set_table(html: str) -> str:
             add_class(cell, "number")
         align(soup, cells)
     for cell in table.find_all(["td", "th"]):
+        for text in cell.find_all(string=MINUS):
+            if text.parent.name != "code":
+                text.replace_with(NavigableString(MINUS.sub("−", text)))
         powers(soup, cell)
         keep_whole(soup, cell)
     long = any(len(line[0].get_text()) > LONG for line in body)

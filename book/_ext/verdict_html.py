@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
+from table_layout import MINUS
 from verdict_rows import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
 from ibukit_claims._counts import OURS, Counts, distinct
@@ -109,27 +110,18 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
 
     both = len(kinds) > 1
     words = (WORDS if both else CLASSES) if "erratum" in kinds else CLAIMS
-    orders = [
-        ("book", "the book"),
-        ("code", "code"),
-        ("verdict", "verdict"),
-        ("chapter", "chapter, by name"),
-    ]
+    orders = [("book", "the book"), ("code", "code"), ("verdict", "verdict")]
+    orders.append(("chapter", "chapter, by name"))
     settings = ""
     if "claim" in kinds:
-        orders.append(("error", "largest error"))
         # what a reader came for stands first, and what is no result is not in the way
-        orders.sort(key=lambda order: order[0] != "verdict")
+        orders = [orders.pop(2), *orders, ("error", "largest error")]
         settings = select("settings", "Settings", [("shown", "shown")], every="hidden")
     return (
         '<form class="verdict-filters" role="search" aria-label="Rows" hidden>'
         + '<label class="wide">Text <input type="search" name="q" '
         + 'placeholder="a word, a code, a figure"></label>'
-        + select(
-            "paper",
-            "Paper",
-            [(letter, f"{letter} · {paper[1]}") for letter, paper in PAPERS.items()],
-        )
+        + select("paper", "Paper", [(key, f"{key} · {paper[1]}") for key, paper in PAPERS.items()])
         + select("chapter", "Chapter", titles.items())
         + (select("kind", "Rows", [("claim", "claims"), ("erratum", "errata")]) if both else "")
         + select(
@@ -192,12 +184,8 @@ def _row(entry: Entry, page: Page) -> str:
         for name, text in entry.columns.items()
     }
     errors = [n.error for n in entry.numbers if n.error is not None]
-    facts = {
-        "kind": entry.kind,
-        "paper": entry.paper,
-        "chapter": entry.chapter,
-        "verdict": entry.word,
-    }
+    facts = {name: getattr(entry, name) for name in ("kind", "paper", "chapter")}
+    facts["verdict"] = entry.word
     facts["error"] = f"{max(errors):.6f}" if errors else ""
     # as a reader types them into the filter
     facts["words"] = " ".join(
@@ -206,8 +194,7 @@ def _row(entry: Entry, page: Page) -> str:
         for tex in FORMULA.findall(entry.columns.get(name, ""))
     )
     data = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items() if value)
-    inside = (_claim if entry.kind == "claim" else _erratum)(columns)
-    say, more = inside
+    say, more = (_claim if entry.kind == "claim" else _erratum)(columns)
     opened = " open" if page.is_open else ""
     return (
         f'<li class="verdict-row" id="{anchor(entry.id)}"{data}><details{opened}><summary>'
@@ -223,11 +210,8 @@ def _claim(columns: dict[str, str]) -> tuple[str, str]:
 
 def _erratum(columns: dict[str, str]) -> tuple[str, str]:
     finding = {"missing condition": "Condition", "irreproducible": "We find", "remark": "Remark"}
-    quote = (
-        f"<p>{columns['where']}: “{columns['quote']}”</p>"
-        if columns["quote"]
-        else f"<p>{columns['where']}.</p>"
-    )
+    where, quote = columns["where"], columns["quote"]
+    quote = f"<p>{where}: “{quote}”</p>" if quote else f"<p>{where}.</p>"
     found = f"<b>{finding.get(columns['class'], 'Instead')}:</b> {columns['right']}"
     reply = f"<p><b>Reply of the authors:</b> {columns['reply']}</p>" if columns["reply"] else ""
     return columns["wrong"], f"{quote}<p>{found} <i>({columns['status']})</i></p>{reply}"
@@ -242,9 +226,7 @@ def _short(numbers: tuple[Number, ...]) -> str:
         text = f"paper {number.printed}, ours {number.ours} ({error(number)})"
     else:
         found = distinct((n.quantity, n.printed, n.verdict) for n in numbers)
-        text = f"{found.total()} printed numbers: " + ", ".join(
-            f"{found[word]} {word}" for word in RESULTS if found[word]
-        )
+        text = f"{found.total()} printed numbers: {_said(found)}"
         text = text.replace("1 printed numbers", "1 printed number")
     return f'<span class="numbers">{text}</span>'
 
@@ -260,14 +242,12 @@ def error(number: Number) -> str:
 def _table(entry: Entry) -> str:
     if not entry.numbers:
         return ""
-    worst_first = sorted(
-        entry.numbers, key=lambda number: -RESULTS.index(number.verdict) % len(RESULTS)
-    )
-    worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
+    worst = ("deviates", RESULTS[0], *RESULTS[:0:-1])
+    worst_first = sorted(entry.numbers, key=lambda number: worst.index(number.verdict))
     body = "".join(
         f'<tr><th scope="row">{escape(in_greek(n.what))}</th>'
         f'<td class="number">{_digits(n.printed)}</td>'
-        f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td>'
+        f'<td class="number">{_digits(n.ours)}</td><td class="number">{error(n)}</td>'
         f"<td>{badge(n.verdict)}</td></tr>"
         for n in worst_first
     )
@@ -281,7 +261,8 @@ def _table(entry: Entry) -> str:
 
 def _digits(text: str) -> str:
     whole, point, part = text.partition(".")
-    return f"{int(whole):,}{point}{part}" if whole.isdigit() else escape(text)
+    is_plain = f"{whole}{part}".isdigit() and whole
+    return f"{int(whole):,}{point}{part}" if is_plain else MINUS.sub("−", escape(text))
 
 
 def _links(entry: Entry, titles: dict[str, str]) -> str:
@@ -293,22 +274,16 @@ def _links(entry: Entry, titles: dict[str, str]) -> str:
     if not shown:
         slug = entry.chapter
         shown = [f'<a href="chapters/{slug}.html">{escape(titles[slug])}</a>']
-    lines = [("Shown in the cell of" if entry.cells else "Chapter", shown)]
     tests = [
         f'<a href="../tests/{file}.html#{anchor(name)}"><code>{file}::{name}</code></a>'
         for file, name in entry.tests
     ]
-    lines.append(("Tested by", tests))
     named = [
         f'<a href="chapters/{slug}.html#see-{anchor(entry.id)}">{escape(titles[slug])}</a>'
         for slug in entry.mentions
     ]
-    lines.append(("Named in", named))
-    lines.append(
-        ("This row", [f'<a href="claims.html#{anchor(entry.id)}">#{anchor(entry.id)}</a>'])
-    )
-    return (
-        '<ul class="links">'
-        + "".join(f"<li>{said} {', '.join(to)}</li>" for said, to in lines if to)
-        + "</ul>"
-    )
+    here = [f'<a href="claims.html#{anchor(entry.id)}">#{anchor(entry.id)}</a>']
+    lines = {"Shown in the cell of" if entry.cells else "Chapter": shown, "Tested by": tests}
+    lines |= {"Named in": named, "This row": here}
+    items = "".join(f"<li>{said} {', '.join(to)}</li>" for said, to in lines.items() if to)
+    return f'<ul class="links">{items}</ul>'

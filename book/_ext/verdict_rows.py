@@ -17,15 +17,11 @@ from ibukit_claims._counts import Counts
 from ibukit_claims._tables import rows_of
 
 PAPERS = {
-    "A": (
-        "consistency",
-        "Consistency of the iterative Bayesian update",
-        "elsalamouny2025consistency",
-    ),
-    "B": ("geometric", "Geometric noise", "kacem2018geometric"),
-    "C": ("freewill", "Free-will privacy", "elsalamouny2023freewill"),
-    "D": ("estimators", "Frequency estimation", "lopuhaa2020improving"),
-    "E": ("privic", "PRIVIC", "biswas2022privic"),
+    "A": ("consistency", "Consistency of the iterative Bayesian update"),
+    "B": ("geometric", "Geometric noise"),
+    "C": ("freewill", "Free-will privacy"),
+    "D": ("estimators", "Frequency estimation"),
+    "E": ("privic", "PRIVIC"),
 }
 CLAIM, ERRATUM = r"[A-E]-\w+(?:\.\w+)?", r"[A-E]\d+"
 CODE = re.compile(rf"(?<![\w-])(?:{CLAIM}|{ERRATUM})(?![\w-])")
@@ -265,7 +261,7 @@ def numbers(root: Path) -> dict[str, list[Number]]:
         for what, where, our, _, verdict in rows
     }
     found: dict[str, list[Number]] = defaultdict(list)
-    for stem, _, _ in PAPERS.values():
+    for stem, _ in PAPERS.values():
         for row in table(root, f"published/{stem}.csv"):
             if row["verdict"] == "setting":
                 continue
@@ -307,11 +303,8 @@ def entries(root: Path, kinds: tuple[str, ...], mentions: dict[str, list[str]]) 
             tag = f"{mark}:{row['id']}"
             # the cell in the chapter that answers for the row comes first
             places = sorted(cells[tag], key=lambda place: place[0] != row["chapter"])
-            of_row = {
-                "cells": tuple(places),
-                "tests": tuple(tests[tag]),
-                "mentions": tuple(mentions.get(row["id"], [])),
-            }
-            of_row["numbers"] = tuple(printed.get(row["id"], [])) if kind == "claim" else ()
-            found.append(Entry(row["id"], kind, row[word], row["chapter"], row, **of_row))
+            of_row = printed.get(row["id"], []) if kind == "claim" else []
+            lists = (of_row, places, tests[tag], mentions.get(row["id"], []))
+            facts = (row["id"], kind, row[word], row["chapter"], row)
+            found.append(Entry(*facts, *map(tuple, lists)))
     return sorted(found, key=lambda entry: list(order).index(entry.chapter))

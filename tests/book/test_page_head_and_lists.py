@@ -171,8 +171,8 @@ def test_the_root_of_the_site_has_a_title_a_description_and_a_picture():
     for url, base in (("", ""), (ADDRESS, f"{ADDRESS}/"), (f"{ADDRESS}/", f"{ADDRESS}/")):
         page = page_head.root_page(url)
         assert f"<title>{page_head.TITLE}</title>" in page
-        assert f'<meta name="description" content="{page_head.ABOUT}">' in page
-        assert f'<meta property="og:image" content="{base}_static/cover.png">' in page
+        assert f'<meta name="description" content="{page_head.ABOUT}" />' in page
+        assert f'<meta property="og:image" content="{base}_static/cover.png" />' in page
         assert ('property="og:url"' in page) == bool(url)
         assert 'http-equiv="Refresh" content="0; url=book/index.html"' in page
 
@@ -220,3 +220,22 @@ def test_no_page_asks_to_write_where_there_is_no_address():
     assert asks_to_write("So. If it is wrong, please tell us.") == [
         " If it is wrong, please tell us"
     ]
+
+
+TITLE = '<p class="admonition-title"><span class="caption-number">Exercise 1.1 </span> ({})</p>'
+LINK = '<p class="admonition-title">Solution to<a class="x" href="#y"> Exercise 1.1 ({})</a></p>'
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (TITLE, '<span class="caption-number">Exercise 1.1.</span> {}</p>'),
+        (LINK, 'Solution to <a class="x" href="#y">Exercise 1.1. {}</a></p>'),
+    ],
+)
+def test_an_exercise_has_no_brackets_around_those_of_its_title(given, shown):
+    title = "More than half (easy, by hand)"
+    context = {"body": given.format(title), "title": "A"}
+    config = SimpleNamespace(html_title="B", html_baseurl="")
+    page_head.introduce(SimpleNamespace(config=config), "book/a", "page.html", context, None)
+    assert context["body"].endswith(shown.format(title))

@@ -28,7 +28,7 @@ def built(tmp_path_factory):
     (folder / "book").mkdir()
     for name in ("data", "tests", "_toc.yml", "book/chapters", "book/references.bib"):
         (folder / name).symlink_to(ROOT / name)
-    for letter, (stem, _, _) in data.PAPERS.items():
+    for letter, (stem, _) in data.PAPERS.items():
         text = (ROOT / "book" / f"paper-{stem}.md").read_text("utf8")
         assert text.count(f"```{{paper}} {letter}\n```") == 1
         (folder / "book" / f"paper-{stem}.md").write_text(text, "utf8")
@@ -49,7 +49,7 @@ def built(tmp_path_factory):
         app.build()
     return {
         letter: (folder / "out" / "book" / f"paper-{stem}.html").read_text("utf8")
-        for letter, (stem, _, _) in data.PAPERS.items()
+        for letter, (stem, _) in data.PAPERS.items()
     }
 
 
@@ -122,7 +122,7 @@ def test_the_bar_of_a_paper_has_the_counts_of_the_one_function(built, letter):
 
 def test_the_pages_are_in_the_contents_and_linked():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
-    pages = [f"book/paper-{stem}" for stem, _, _ in data.PAPERS.values()]
+    pages = [f"book/paper-{stem}" for stem, _ in data.PAPERS.values()]
     chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
     (of_claims,) = [chapter for chapter in chapters if chapter["file"] == "book/claims"]
     assert [section["file"] for section in of_claims["sections"]] == pages

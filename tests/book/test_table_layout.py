@@ -62,3 +62,24 @@ def test_only_tables_of_cells_are_set_and_words_stay():
     assert html.count(other) == 2
     assert html.count("table-scroll") == 1
     assert text_of(html).replace(" ", "") == text_of(body).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("-212,419", "−212,419"),
+        ("-0.31", "−0.31"),
+        ("from -.5 to -2", "from −.5 to −2"),
+        ("(-1)", "(−1)"),
+        ("3-5", "3-5"),
+        ("2025-01-02", "2025-01-02"),
+        ("k-2", "k-2"),
+        ("-x", "-x"),
+    ],
+)
+def test_a_negative_number_has_a_minus_sign(text, shown):
+    assert f">{shown}</td>" in set_table(table(("a", text), ("b", "word")))
+
+
+def test_code_keeps_its_hyphen():
+    assert "<code>-1</code>" in set_table(table(("a", "<code>-1</code>")))

@@ -182,18 +182,39 @@ def contrast(one, two):
 def dark_filter():
     """The amounts of the filter that turns figures for the dark theme."""
     css = (ROOT / "book" / "_static" / "figures.css").read_text("utf8")
-    pattern = r"filter: invert\(([\d.]+)\) hue-rotate\(180deg\) brightness\(([\d.]+)\);"
-    ((amount, brightness),) = re.findall(pattern, css)
-    return float(amount), float(brightness)
+    steps = r"invert\(([\d.]+)\) hue-rotate\(180deg\) saturate\(([\d.]+)\) brightness\(([\d.]+)\)"
+    ((amount, saturation, brightness),) = re.findall(rf"filter: {steps};", css)
+    return float(amount), float(saturation), float(brightness)
 
 
-def in_dark_theme(color):
-    """What the filter makes of a colour, by the formulas of the CSS filters."""
-    amount, brightness = dark_filter()
+def in_dark_theme(color, steps=None):
+    """What the filter, or one of these amounts, makes of a colour, by the formulas of CSS."""
+    amount, saturation, brightness = steps or dark_filter()
     channels = np.array(to_rgb(color))
     turned = channels * (1 - amount) + (1 - channels) * amount
     weights = np.array([0.213, 0.715, 0.072])
-    return np.clip(np.clip(2 * weights @ turned - turned, 0, 1) * brightness, 0, 1)
+    turned = np.clip(2 * weights @ turned - turned, 0, 1)
+    grey = weights @ turned
+    return np.clip(np.clip(grey + saturation * (turned - grey), 0, 1) * brightness, 0, 1)
+
+
+def lab(channels):
+    """CIELAB coordinates, in which distances are about what the eye sees."""
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    f = np.cbrt(np.maximum(to_xyz @ linear / [0.9505, 1, 1.089], 0.009))
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def closest_in_the_dark(steps=None):
+    """The distance of the two colours of the palette that are most alike in the dark."""
+    seen = [lab(in_dark_theme(color, steps)) for color in plotting.PALETTE]
+    return min(np.linalg.norm(one - other) for one, other in combinations(seen, 2))
+
+
+def test_no_two_colours_of_the_palette_are_alike_in_the_dark():
+    assert closest_in_the_dark() > 25
+    assert closest_in_the_dark((0.9412, 1, 1.2)) < 22, "two are nearly white without saturation"
 
 
 def test_colours_can_be_seen_in_both_themes():

@@ -1,0 +1,58 @@
+"""How long a reader waits until a page shows its first words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from headless_browser import chromium, serve
+
+LATEST = 500  # milliseconds until the first words of a page
+# Milliseconds until a page of one word: if it takes longer, the machine has other work to do, and
+# says nothing about the book.
+IDLE = 100
+TRIES = 5
+ONE_WORD = "data:text/html,<p>word</p>"
+PAINT = """async () => {
+  const first = () => performance.getEntriesByName('first-contentful-paint')[0];
+  for (let i = 0; i < 100 && !first(); i++) await new Promise(next => setTimeout(next, 50));
+  return first()?.startTime ?? 1e6;
+}"""
+
+
+def first_paint(browser: Browser, url: str) -> float:
+    """Milliseconds from the request of a page to its first words, with nothing cached."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    tab = context.new_page()
+    tab.set_default_timeout(0)
+    tab.goto(url, wait_until="load")
+    paint = float(tab.evaluate(PAINT))
+    context.close()
+    return paint
+
+
+def fault(paints: list[tuple[float, float]]) -> str | None:
+    """The fault of a page, if any, given its first paints, each after that of a page of one word.
+
+    A paint in time counts at any rate. One that is late counts if the machine was idle before it.
+    """
+    late = [paint for idle, paint in paints if idle <= IDLE]
+    if not late or min(paint for _, paint in paints) <= LATEST:
+        return None
+    return f"first words after {min(late):.0f} ms in {len(late)} loads, later than {LATEST} ms"
+
+
+def late_pages(html: Path, names: list[str]) -> list[tuple[str, str]]:
+    """The pages that show their first words late, with how late."""
+    found, judged = [], 0
+    with chromium() as browser, serve(html) as home:
+        for name in names:
+            paints: list[tuple[float, float]] = []
+            while len(paints) < TRIES and not any(paint <= LATEST for _, paint in paints):
+                paints.append((first_paint(browser, ONE_WORD), first_paint(browser, home + name)))
+            judged += any(idle <= IDLE or paint <= LATEST for idle, paint in paints)
+            if text := fault(paints):
+                found.append((name, text))
+    print(f"page_paint: {judged} of {len(names)} pages judged, the machine was busy for the others")
+    return found
