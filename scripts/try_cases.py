@@ -136,6 +136,29 @@ def random_cases(number: int, seed: int = 0) -> Iterator[Case]:
             yield _geometric(rng, n, epsilon, kind)
 
 
+def edge_cases() -> Iterator[Case]:
+    """Forms where doubles, or a search that goes astray, would show."""
+    three = ik.RandomizedResponse(["a", "b", "c"], 1.0)
+    for counts in ([10**12 - 5, 3, 2], [1, 0, 0], [10**11, 10**11, 1]):
+        yield Case(EMPTY | {"data": lines("abc", counts)}, three.tally_counts(counts))
+    for epsilon in ("0.000001", "0.01", "36"):
+        counts = [40, 30, 20, 10, 5]
+        krr = ik.RandomizedResponse(list("abcde"), float(epsilon))
+        form = EMPTY | {"data": lines("abcde", counts), "epsilon": epsilon}
+        yield Case(form, krr.tally_counts(counts))
+        line = ik.TruncatedGeometric(ik.Line(0, 4), float(epsilon))
+        own = {"data": lines(range(5), counts), "mechanism": "cut", "last": "4"}
+        yield Case(form | own, line.tally_counts(counts))
+    far = ik.LinearGeometric(ik.Line(0, 9), 3.0)
+    form = EMPTY | {"mechanism": "uncut", "epsilon": "3", "data": lines([-50, 4, 60], [3, 2, 1])}
+    yield Case(form, far.tally([-50] * 3 + [4] * 2 + [60]))
+    # a value that no report points to, and a matrix that tells nothing
+    for rows in (np.eye(3), np.full((4, 3), 1 / 3)):
+        text = "\n".join(" ".join(map(repr, row)) for row in rows.tolist())
+        form = EMPTY | {"mechanism": "matrix", "matrix": text, "data": lines("abc", [10, 5, 0])}
+        yield Case(form, ik.MatrixMechanism(rows).tally_counts([10, 5, 0]))
+
+
 def differences(case: Case, answer: Form) -> list[str]:
     """What differs from ibukit by more than the tolerances."""
     if "refusal" in answer:

@@ -63,7 +63,10 @@
       rho = outside ? low + (high - low) * below / (below - above)
         : Math.min(1.05 * low * wanted / Math.max(wanted + below, 1e-12 * wanted), (low + high) / 2);
     }
-    return outside ? between(q, inside, outside, floor) : inside.answer;
+    if (outside) return between(q, inside, outside, floor);
+    // A secret that hardly gives the reports seen takes no mass at any tilt below 1. Beyond it, mass moves to it alone.
+    const corners = [...rows.keys()].filter(y => w[y] === 1).map(y => ({ p: rows[y], answer: 1 }));
+    return Math.max(...corners.map(corner => between(q, inside, corner, floor)));
   }
 
   // the interval of the share of secret x

@@ -66,7 +66,9 @@
     const sorted = isCut ? values : [...places].sort((a, b) => a - b);
     const inside = -Math.expm1(-epsilon) / (1 + decay), atEnd = 1 / (1 + decay);
     const factor = z => isCut && (z === first || z === last) ? atEnd : inside;
-    const rows = values.map(x => Float64Array.from(sorted, z => factor(z) * Math.exp(-epsilon * Math.abs(z - x))));
+    // of a report beyond the ends, the probability is relative to that from the nearest end, which may be too small for a double
+    const beyond = z => Math.max(0, first - z, z - last);
+    const rows = values.map(x => Float64Array.from(sorted, z => factor(z) * Math.exp(-epsilon * (Math.abs(z - x) - beyond(z)))));
     return { kind: isCut ? "cut" : "uncut", epsilon, first, last, labels: values.map(String), reports: sorted.map(String), rows };
   }
 

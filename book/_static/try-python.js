@@ -35,7 +35,7 @@
   function tally({ kind, reports, counts }) {
     const some = reports.flatMap((report, z) => counts[z] > 0 ? [[report, counts[z]]] : []);
     if (kind === "uncut") { // whose reports have no end, so that it takes them and not their counts
-      return [wrapped("places = [", some.map(([report]) => report), "]"), wrapped("counts = [", some.map(([, many]) => many), "]"),
+      return [wrapped("places = [", some.map(([report]) => report), "]"), wrapped("counts = [", some.map(([, many]) => String(many)), "]"),
         "tally = mechanism.tally(np.repeat(places, counts))"];
     }
     const name = kind === "cut" ? report => report : text;
