@@ -47,7 +47,7 @@ ANSWER = """forms => {
         intervals: problem.labels.map((_, x) => kit.profile(problem, best, x)),
         steps: RUNGS.map(i => [...walk(i)]),
         gaps: RUNGS.map(i => kit.ibu.gap(problem.rows, problem.q, walk(i))),
-        python: kit.python(problem, 10, set.unique),
+        fit: kit.fit(problem, best), python: kit.python(problem, 10, set.unique),
       };
     } catch (error) {
       if (!(error instanceof kit.Refusal)) throw error;
@@ -179,6 +179,8 @@ def differences(case: Case, answer: Form) -> list[str]:
     wrong = [
         f"{name} off by {by:.2g}" for name, by in off.items() if not by <= most.get(name, TOLERANCE)
     ]
+    if abs(answer["fit"] - known["fit"]) > TOLERANCE:
+        wrong.append(f"fit: {answer['fit']}, and it is {known['fit']}")
     if answer["unique"] != found.unique:
         wrong.append(f"unique: {answer['unique']}, and it is {found.unique}")
     return wrong
@@ -192,6 +194,7 @@ def _known(case: Case) -> dict[str, Any]:
         "interval": np.array(found.estimate.interval(0.95, method="profile")),
         "steps": np.array([estimate.distribution for estimate in walk]),
         "gaps": np.array([estimate.gap for estimate in walk]),
+        "fit": found.estimate.fit_test(draws=0).p_value,
     }
     return case.known
 

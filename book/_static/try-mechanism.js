@@ -8,8 +8,10 @@
 
   const { shown, readable } = kit.read;
 
+  // a number, or the logarithm of one, as in ln 3 for a fair coin
   function epsilonOf(text) {
-    const epsilon = kit.read.number(text.trim());
+    const logarithm = text.trim().match(/^(?:ln|log)\s*\(?([\d.,/]+)\)?$/i);
+    const epsilon = logarithm ? Math.log(kit.read.number(logarithm[1])) : kit.read.number(text.trim());
     if (Number.isNaN(epsilon)) throw new kit.Refusal("epsilon", "Write epsilon, the level of privacy, as a number above 0, such as 2.");
     if (epsilon < 1e-6 || epsilon > MAX_EPSILON) {
       throw new kit.Refusal("epsilon", `Epsilon is ${text.trim()}; write a number from 0.000001 to ${MAX_EPSILON}.`);

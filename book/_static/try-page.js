@@ -15,8 +15,9 @@
   // more reports, more digits
   const digits = () => Math.min(4, Math.max(1, Math.floor(Math.log10(now.problem.n) / 2)));
   const percent = share => `${(100 * share).toFixed(digits())} %`;
-  const small = value => value === 0 ? "0" : value < 1e-4 ? value.toExponential(1) : value.toPrecision(2);
-  let now = null, waiting = 0, playing = 0;
+  const range = (low, high) => `${(100 * low).toFixed(digits())} to ${percent(high)}`;
+  const small = value => value === 0 ? "0" : value < 1e-4 ? value.toExponential(1).replace(".0e", "e") : value.toPrecision(2);
+  let now = null, waiting = 0, playing = 0, pasted = -1;
 
   const EXAMPLES = {
     ways: { kind: "counts", data: "bike, 187\nbus, 268\ncar, 145", mechanism: "krr", epsilon: "1", labels: "" },
@@ -69,6 +70,7 @@
     if (!sentence) return;
     const wrong = form.elements[field];
     if (!wrong) return;
+    wrong.closest("label").after(part("problem")); // where the reader looks
     wrong.setAttribute("aria-invalid", "true");
     wrong.setAttribute("aria-describedby", part("problem").id);
   }
@@ -97,6 +99,11 @@
     part("unique").textContent = set.unique ? "No other shares fit as well."
       : "Other shares fit exactly as well: these reports cannot tell them apart. The last column gives the range of each share over all of them.";
     part("range-key").hidden = set.unique;
+    if (problem.kind === "krr") {
+      const [truth, other] = problem.matrix[0];
+      part("truth").textContent = `With these ${problem.labels.length} values the truth is reported with probability ${percent(truth)}, and each other value with ${percent(other)}.`;
+    }
+    part("misfit").hidden = kit.fit(problem, best) > 1e-3;
     part("zeros").hidden = zeros === 0;
     part("zeros-count").textContent = `${zeros} of ${problem.labels.length}`;
     writeTable();
@@ -140,14 +147,14 @@
     part("body").replaceChildren(...problem.labels.map((label, x) => line([
       cell("th", label), ...(isSame ? [cell("td", percent(problem.counts[x] / problem.n), "reports")] : []),
       cell("td", "", "ibu"), cell("td", percent(best.theta[x]), "mle"), cell("td", "…", "interval"),
-      ...(set.unique ? [] : [cell("td", `${percent(set.lower[x])} to ${percent(set.upper[x])}`, "range")]),
+      ...(set.unique ? [] : [cell("td", range(set.lower[x], set.upper[x]), "range")]),
     ])));
   }
 
   const column = key => box.querySelectorAll(`[data-part=body] [data-cell=${key}]`);
   function writeInterval(x) {
     const [low, high] = now.ends[x];
-    column("interval")[x].textContent = `${percent(low)} to ${percent(high)}`;
+    column("interval")[x].textContent = range(low, high);
   }
 
   // everything that the slider changes
@@ -224,8 +231,8 @@
     if (file.size > MAX_FILE) { refuse("file", "The file has more than 50 MB; count its reports first, and paste the counts."); return; }
     const reader = new FileReader();
     reader.onload = () => {
-      const text = String(reader.result), isTable = kit.read.columns(text).length > 2;
-      fill({ data: text, ...(isTable ? { kind: "reports", heading: true } : {}) });
+      const text = String(reader.result);
+      fill({ data: text, ...kit.read.guess(text) });
       compute();
     };
     reader.onerror = () => refuse("file", "The file could not be read; open it elsewhere, and paste its lines.");
@@ -241,11 +248,17 @@
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("input", event => {
     if (event.target.name === "step" || event.target.type === "file" || event.target.readOnly) return;
-    if (event.target.name === "data") offerColumns();
+    if (event.target.name === "data") {
+      const { value } = event.target;
+      // what was pasted is all that there is: what its lines hold can be guessed
+      if (event.inputType === "insertFromPaste" && value.length === pasted) fill(kit.read.guess(value));
+      offerColumns();
+    }
     box.dataset.state = "busy";
     clearTimeout(waiting);
     waiting = setTimeout(compute, PAUSE);
   });
+  form.elements.data.addEventListener("paste", event => { pasted = (event.clipboardData?.getData("text") ?? "").replace(/\r\n?/g, "\n").length; });
   form.elements.file.addEventListener("change", () => { if (form.elements.file.files[0]) load(form.elements.file.files[0]); form.elements.file.value = ""; });
   for (const button of form.querySelectorAll("[data-example]")) {
     button.addEventListener("click", () => { fill(EXAMPLES[button.dataset.example]); compute(); });

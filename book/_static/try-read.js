@@ -53,7 +53,7 @@
   function count(text, name, line) {
     const value = number(text), of = `Line ${line}: the count of ${shown(name)} is`;
     if (Number.isNaN(value)) {
-      throw new Refusal("data", `${of} ${shown(text)}, which is not a number; write a whole number, such as 52.`);
+      throw new Refusal("data", `${of} ${shown(text)}, which is not a number; write a whole number, or choose “one report” for what a line holds.`);
     }
     if (value < 0) throw new Refusal("data", `${of} ${text}, and a count cannot be negative; write 0 or more.`);
     if (value > MAX_COUNT) throw new Refusal("data", `${of} ${text}; this page takes counts up to ${readable(MAX_COUNT)}, so write a smaller one.`);
@@ -118,6 +118,19 @@
     return total([...counts.keys()], [...counts.values()]);
   }
 
+  /* What the lines of a text hold. Two fields of which the second is a number are a report and its count. Of a table it is
+     the column with the fewest different entries, but more than one. An entry of it that comes back is no heading. */
+  function guess(text) {
+    const all = lines(text.slice(0, 1_000_000)), mark = all.length ? separator(all[0][0]) || "\n" : "\n";
+    const rows = all.map(([line]) => mark === "\n" ? [line] : fields(line, mark)), width = rows[0]?.length ?? 0;
+    const isPair = ([name, many, ...more]) => name && !Number.isNaN(number(many ?? "")) && more.every(each => !each);
+    const spaced = mark === "\n" && all.every(([line], i) => i === 0 || !Number.isNaN(number(line.match(/[\s:=](\S+)$/)?.[1] ?? "")));
+    if (!all.length || spaced || (width === 2 && rows.slice(1).every(isPair))) return { kind: "counts" };
+    const different = rows[0].map((_, i) => new Set(rows.slice(1).map(row => row[i])).size);
+    const most = different.map(many => many > 1 ? many : Infinity), column = most.indexOf(Math.min(...most));
+    return { kind: "reports", column: String(column), heading: !rows.slice(1).some(row => row[column] === rows[0][column]) };
+  }
+
   function total(labels, counts) {
     const n = counts.reduce((sum, each) => sum + each, 0);
     if (n === 0) throw new Refusal("data", "All counts are 0; write at least one report.");
@@ -137,5 +150,5 @@
   }
 
   kit.Refusal = Refusal;
-  kit.read = { counts: readCounts, reports: readReports, columns, labels: readLabels, number, lines, separator, fields, shown, readable };
+  kit.read = { counts: readCounts, reports: readReports, columns, labels: readLabels, guess, number, lines, separator, fields, shown, readable };
 })();

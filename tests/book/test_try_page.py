@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import chdtrc
 
 import check_try
 import ibukit as ik
@@ -185,6 +186,37 @@ def test_reports_are_counted_from_a_column_of_a_table():
     mechanism = ik.RandomizedResponse(["bus", "car"], epsilon=1.0)
     best = ik.mle(mechanism.tally(["bus", "car", "bus"])).distribution
     np.testing.assert_allclose(answer["theta"], best, atol=1e-9)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("bus, 5\ncar, 3", {"kind": "counts"}),
+        ("how,n\nbus,5\ncar,3", {"kind": "counts"}),
+        ("bus 5\nby car 3", {"kind": "counts"}),
+        ("", {"kind": "counts"}),
+        ("bus\ncar\nbus", {"kind": "reports", "column": "0", "heading": False}),
+        ("how\ncar\nbus\nbus", {"kind": "reports", "column": "0", "heading": True}),
+        ("no;how\n1;car\n2;bus\n3;car", {"kind": "reports", "column": "1", "heading": True}),
+        ("1,car,x\n2,bus,x\n3,car,x\n4,bus,x", {"kind": "reports", "column": "1", "heading": False}),
+    ],
+)
+def test_what_is_loaded_says_what_its_lines_hold(text, wanted):
+    assert run("text => globalThis.ibukitTry.read.guess(text)", text) == wanted
+
+
+@needs_node
+def test_reports_that_the_mechanism_cannot_make_are_told():
+    form = EMPTY | {"data": "a, 412\nb, 201\nc, 87", "epsilon": "ln 3"}
+    (answer,) = run(ANSWER, [form])
+    estimate = ik.mle(ik.RandomizedResponse(list("abc"), np.log(3)).tally_counts([412, 201, 87]))
+    assert answer["fit"] == pytest.approx(estimate.fit_test().p_value, rel=1e-9)
+    assert answer["fit"] < 1e-3
+    assert min(case.known["fit"] for case in cases() if case.known) > 1e-3
+    tail = "cases => cases.map(([freedom, x]) => globalThis.ibukitTry.tail(freedom, x))"
+    grid = [[freedom, x] for freedom in (1, 2, 5, 99, 999) for x in (0.1, 1, 30, 120, 1100)]
+    np.testing.assert_allclose(run(tail, grid), [chdtrc(*each) for each in grid], atol=1e-12)
 
 
 def test_every_script_is_loaded_and_none_asks_the_network():
