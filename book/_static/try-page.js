@@ -14,7 +14,7 @@
   const START = 9; // 30 steps
   // more reports, more digits
   const digits = () => Math.min(4, Math.max(1, Math.floor(Math.log10(now.problem.n) / 2)));
-  const percent = share => `${(100 * share).toFixed(digits())} %`;
+  const percent = share => `${(100 * share).toFixed(digits())}\u00a0%`;
   const range = (low, high) => `${(100 * low).toFixed(digits())} to ${percent(high)}`;
   const small = value => value === 0 ? "0" : value < 1e-4 ? value.toExponential(1).replace(".0e", "e") : value.toPrecision(2);
   let now = null, waiting = 0, playing = 0, pasted = -1;
@@ -105,7 +105,7 @@
     }
     part("misfit").hidden = kit.fit(problem, best) > 1e-3;
     part("zeros").hidden = zeros === 0;
-    part("zeros-count").textContent = `${zeros} of ${problem.labels.length}`;
+    part("zeros-count").textContent = `${zeros} of ${problem.labels.length} shares ${zeros === 1 ? "is" : "are"}`;
     writeTable();
     show();
     intervals(now);
