@@ -73,6 +73,8 @@ browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/print_book.py --check --jobs $(JOBS)
 	$(BIN)/python scripts/check_moving_figures.py --self-test
 	$(BIN)/python scripts/check_moving_figures.py
+	$(BIN)/python scripts/check_try.py --self-test
+	$(BIN)/python scripts/check_try.py
 
 pdf: book ## print the whole book into one file, _build/ibukit.pdf
 	$(BIN)/python scripts/print_book.py --out _build/ibukit.pdf
