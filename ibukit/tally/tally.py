@@ -525,14 +525,16 @@ class Tally(arguments.ReadOnlyArrays):
         surveys: Sequence[Survey | None] = (),
     ) -> Tally:
         """Return the tally of which a file holds this."""
-        listed = tuple(make_tally_part(*part) for part in parts)
+        # The module stands above this one, because it knows mechanisms.
+        from ibukit.tally import restored_parts
+
+        listed = tuple(restored_parts.restored_part(*part) for part in parts)
+        restored_parts.refuse_other_secrets(listed, full_alphabet)
+        restored_parts.refuse_other_dropped(dropped)
         if surveys:
             listed = tuple(
                 part.with_survey(survey) for part, survey in zip(listed, surveys, strict=True)
             )
-        for part, (_, reports, _) in zip(listed, parts, strict=True):
-            if len(part.counts) != len(reports):
-                raise ValueError("reports must be distinct and counted at least once")
         return cls(listed, full_alphabet)._after_dropping(dict(dropped))
 
     def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
