@@ -23,6 +23,7 @@ from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge, WeightsRefused
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
+from ibukit.tally import restored_parts
 from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
 from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart as TallyPart
@@ -525,9 +526,6 @@ class Tally(arguments.ReadOnlyArrays):
         surveys: Sequence[Survey | None] = (),
     ) -> Tally:
         """Return the tally of which a file holds this."""
-        # The module stands above this one, because it knows mechanisms.
-        from ibukit.tally import restored_parts
-
         listed = tuple(restored_parts.restored_part(*part) for part in parts)
         restored_parts.refuse_other_secrets(listed, full_alphabet)
         restored_parts.refuse_other_dropped(dropped)

@@ -132,7 +132,7 @@ TOO_MANY = {
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "arrow"])
 @pytest.mark.parametrize("what", TOO_MANY)
 def test_counts_beyond_64_bits_are_refused(kind, what):
-    with pytest.raises(ValueError, match="column 'n' must|table's counts must"):
+    with pytest.raises(ValueError, match=r"column 'n' must|table's counts must"):
         counted(counts_of(TOO_MANY[what], kind), count="n")
 
 
