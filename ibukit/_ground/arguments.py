@@ -182,6 +182,8 @@ def path(name: str, value: Any) -> Path:
         or isinstance(os.fspath(value), bytes)
     ):
         raise TypeError(f"{name} must be a path to a file, got {value!r}")
+    if "\0" in os.fspath(value):
+        raise ValueError(f"{name} must be a path without null characters, got {brief(value)}")
     return Path(value)
 
 
@@ -253,9 +255,14 @@ def refuse_too_many(name: str, many: NDArray[Any]) -> None:
     # A sum of 64-bit integers beyond 2^63 would wrap round to a negative number.
     with np.errstate(over="ignore"):
         total = float(many.sum(dtype=np.float64))
-    if not total < (MIN_TOO_MANY if many.dtype.kind == "i" else math.inf):
+    refuse_total(name, total, whole=many.dtype.kind == "i")
+
+
+def refuse_total(name: str, total: float, whole: bool = True) -> None:
+    """Raise TooLarge for a sum of counts or weights, in doubles, that is too large for them."""
+    if not total < (MIN_TOO_MANY if whole else math.inf):
         raise TooLarge(
-            f"{name} must sum to less than {'2^63' if many.dtype.kind == 'i' else '1.8e308'}, "
+            f"{name} must sum to less than {'2^63' if whole else '1.8e308'}, "
             f"got {total:.3g} in all: divide them by a common factor; estimates stay as they are, "
             "standard errors grow by the root of the factor"
         )

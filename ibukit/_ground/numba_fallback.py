@@ -51,6 +51,9 @@ def is_compiled_or_cached(loop: Any) -> bool:
     """
     if not hasattr(loop, "signatures") or loop.signatures:
         return True
+    # Where nothing can be written there is no cache.
+    if loop.stats.cache_path is None:
+        return False
     # numba's index file of a cached loop is called MODULE.NAME-LINE.VERSION.nbi.
     name = f"{loop.py_func.__module__.rpartition('.')[2]}.{loop.__name__}-*.nbi"
     return any(Path(loop.stats.cache_path).glob(name))

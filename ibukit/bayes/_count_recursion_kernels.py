@@ -6,12 +6,12 @@ Numbers of any size are a mantissa times 2^exponent.
 import math
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 
-@njit(cache=True)
+@njit()
 def add_user(
     mantissas: Floats,
     exponents: Ints,
@@ -76,7 +76,7 @@ def add_user(
         rank -= 1
 
 
-@njit(cache=True)
+@njit()
 def marginals(weights: Floats, n: int, k: int) -> Floats:
     """Sums of the weights over the totals with t_x = i, shape (k, n + 1)."""
     last = k - 1

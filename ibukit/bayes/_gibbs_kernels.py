@@ -3,17 +3,17 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # Least probability of a draw. Probabilities below twice this are the same to any number of users,
 # and stand for those that a double cannot hold.
 MIN_DRAWN = 1e-300
 
 
-@njit(cache=True)
+@njit()
 def assign_by_bits(
     rows: NDArray[np.uint8], counts: Ints, zero: float, contrast: float, p: Floats, uniforms: Floats
 ) -> Ints:
@@ -70,7 +70,7 @@ def assign_by_bits(
     return totals
 
 
-@njit(cache=True)
+@njit()
 def assign_by_columns(
     excess: Floats, least: Floats, counts: Ints, p: Floats, uniforms: Floats
 ) -> Ints:
@@ -104,7 +104,7 @@ def assign_by_columns(
     return totals
 
 
-@njit(cache=True)
+@njit()
 def surrogate_walk(
     p: Floats,
     slope: Floats,
@@ -154,7 +154,7 @@ def surrogate_walk(
                 slope[j] -= moved * (hessian[x, j] - hessian[y, j])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def travel(
     off: Floats, velocity: Floats, centre: Floats, covariance: Floats, time: float, most: int
 ) -> int:

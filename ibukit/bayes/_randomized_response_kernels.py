@@ -4,15 +4,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 Complexes = NDArray[np.complexfloating[Any, Any]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def report_moments(
     alpha: Floats, counts: Ints, lie: float, centre: float, y: Complexes
 ) -> tuple[Floats, Floats, Floats, Complexes, Complexes, Complexes, Complexes]:

@@ -5,17 +5,17 @@ takes one look-up a byte instead of eight additions.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.numba_cache import njit
 
 # Length of a row of a table: 256 sums and a cache line. With rows of 256 doubles the entries of the
 # same value would fall into few sets of the cache and evict each other.
 STRIDE = 264
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def look_up(rows: NDArray[np.uint8], table: Floats) -> Floats:
     """y_z = sum over the bytes j of row z of table[j, value of the byte]."""
     n, n_bytes = rows.shape
@@ -28,7 +28,7 @@ def look_up(rows: NDArray[np.uint8], table: Floats) -> Floats:
     return y
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gather(rows: NDArray[np.uint8], w: Floats, table: Floats) -> None:
     """Add to table[j, value] the weights of the rows with that byte: the transpose of `look_up`."""
     n, n_bytes = rows.shape
@@ -37,7 +37,7 @@ def gather(rows: NDArray[np.uint8], w: Floats, table: Floats) -> None:
             table[j, rows[z, j]] += w[z]
 
 
-@njit(cache=True)
+@njit()
 def add_pairs(rows: NDArray[np.uint8], w: Floats, total: Floats) -> None:
     """total_xy += sum of w over the rows with bits x and y set, for y <= x.
 
@@ -63,7 +63,7 @@ def add_pairs(rows: NDArray[np.uint8], w: Floats, total: Floats) -> None:
                 row_of_x[ones[b]] += weight
 
 
-@njit(cache=True)
+@njit()
 def levels_forward(
     rows: NDArray[np.uint8], entries: Floats, per_byte: int, theta: Floats
 ) -> Floats:
@@ -84,7 +84,7 @@ def levels_forward(
     return y
 
 
-@njit(cache=True)
+@njit()
 def levels_adjoint(
     rows: NDArray[np.uint8], entries: Floats, per_byte: int, w: Floats, k: int
 ) -> Floats:
@@ -100,7 +100,7 @@ def levels_adjoint(
     return v
 
 
-@njit(cache=True)
+@njit()
 def fill_sums(sums: Floats, entries: Floats, theta: Floats, per_byte: int) -> None:
     """Fill, for each byte, the sum of theta times the entries of its levels.
 
@@ -119,7 +119,7 @@ def fill_sums(sums: Floats, entries: Floats, theta: Floats, per_byte: int) -> No
         known *= entries.size
 
 
-@njit(cache=True)
+@njit()
 def add_by_level(gathered: Floats, entries: Floats, v: Floats, per_byte: int) -> None:
     """v_i += sum over the bytes of their weight times the entry of level i.
 

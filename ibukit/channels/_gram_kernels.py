@@ -1,12 +1,12 @@
 """Normal equations of structured channels, entry by entry."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.numba_cache import njit
 
 
-@njit(cache=True)
+@njit()
 def add_line(total: Floats, w: Floats, decay: float) -> None:
     """total_xy += sum_z w_z decay^(|x - z| + |y - z|) for x <= y.
 
@@ -34,7 +34,7 @@ def add_line(total: Floats, w: Floats, decay: float) -> None:
             between += w[y]
 
 
-@njit(cache=True)
+@njit()
 def mirror(total: Floats) -> None:
     """Copy the lower triangle to the upper one."""
     for x in range(len(total)):

@@ -1,12 +1,12 @@
 """Sweeps over a line: sums against a two-sided geometric kernel in O(k)."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.numba_cache import njit
 
 
-@njit(cache=True)
+@njit()
 def sweep(theta: Floats, decay: float) -> Floats:
     """y_x = sum_u theta_u decay^|x - u|, by one pass from each side.
 

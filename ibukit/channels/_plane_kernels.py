@@ -1,12 +1,12 @@
 """Direct sums against a planar kernel, for reports whose Fourier transform would not be exact."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 
-@njit(cache=True)
+@njit()
 def forward(mass: Floats, secrets: Ints, kernels: Floats, kinds: Ints, cells: Ints) -> Floats:
     """p_z = sum over some secrets of mass_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|]."""
     p = np.zeros(kinds.size)

@@ -1,16 +1,16 @@
 """Probabilities and gradients in one pass over the reports: k-RR, and a matrix of many reports."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # Reports whose terms are added up before they are added to the total: the rounding error of a sum
 # grows with the length of its blocks and with their number, not with their product.
 BLOCK = 1024
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def score_responses(
     theta: Floats,
     g: Floats,
@@ -57,7 +57,7 @@ def score_responses(
 
 
 # Sums may be reordered, so that they fill the vector registers.
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
 def score_rows(numbers: Floats, theta: Floats, counts: Floats | Ints, p: Floats, g: Floats) -> None:
     """Fill p = numbers theta and add numbers^T (counts / p) to g.
 

@@ -1,13 +1,13 @@
 """Sums over the secrets whose Hadamard sign agrees with a report's."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 
-@njit(cache=True)
+@njit()
 def transform(plus: Floats, minus: Floats, order: int) -> None:
     """Transform in place, for each block of `order` entries, sums over rows into sums over columns.
 
@@ -26,7 +26,7 @@ def transform(plus: Floats, minus: Floats, order: int) -> None:
         half *= 2
 
 
-@njit(cache=True)
+@njit()
 def odd(r: int, c: int) -> int:
     """1 if the sign of row r in column c is -, else 0: the parity of the bits that they share."""
     v = r & c
@@ -38,7 +38,7 @@ def odd(r: int, c: int) -> int:
     return (v ^ (v >> 1)) & 1
 
 
-@njit(cache=True)
+@njit()
 def agrees(r: int, c: int, minus: bool, order: int) -> bool:
     """True if place r is in the block of column c and has the report's sign there.
 
@@ -47,7 +47,7 @@ def agrees(r: int, c: int, minus: bool, order: int) -> bool:
     return (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus
 
 
-@njit(cache=True)
+@njit()
 def hadamard_forward(
     theta: Floats,
     places: NDArray[np.int32],
@@ -78,7 +78,7 @@ def hadamard_forward(
     return y
 
 
-@njit(cache=True)
+@njit()
 def hadamard_adjoint(
     w: Floats,
     places: NDArray[np.int32],
@@ -112,7 +112,7 @@ def hadamard_adjoint(
     return v
 
 
-@njit(cache=True)
+@njit()
 def hadamard_pairs(
     total: Floats,
     w: Floats,
@@ -183,7 +183,7 @@ def hadamard_pairs(
                 total[x, y] += both * 0.5 * (sums[x] + sums[y])
 
 
-@njit(cache=True)
+@njit()
 def hadamard_rows(
     secrets: Ints,
     places: NDArray[np.int32],
@@ -204,7 +204,7 @@ def hadamard_rows(
     return rows
 
 
-@njit(cache=True)
+@njit()
 def hadamard_agreed(
     places: NDArray[np.int32], order: int, group: Ints, column: Ints, minus: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from ibukit.cli.models import mechanism_of
 from ibukit.cli.output import check_output, write
 from ibukit.estimators import Gap, Steps, ibu, inv, mle
 from ibukit.tables import TableReports
-from ibukit.tables.paths import PARQUET
+from ibukit.tables.paths import PARQUET, data_files
 from ibukit.tables.readers import open_table
 from ibukit.tables.table import ReportTable
 from ibukit.tables.text import TextFile
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> None:
     # Options and output are checked first: reading the reports may take long.
     estimator = _estimator(options)
     mechanism = mechanism_of(options)
-    check_output(options.out, groups=options.groups is not None)
+    check_output(options.out, groups=options.groups is not None, inputs=_inputs(options))
     tally = _tally(options, mechanism)
     estimate = estimator(tally)
     write(estimate, options.interval, options.out)
@@ -31,6 +31,16 @@ def run(options: argparse.Namespace) -> None:
     if tally.dropped:
         dropped = ", ".join(f"{number} {reason}" for reason, number in tally.dropped.items())
         print(f"dropped: {dropped}", file=sys.stderr)
+
+
+def _inputs(options: argparse.Namespace) -> list[str]:
+    """Return the files that are read, of which none may be replaced by the estimate."""
+    named = [options.reports, options.mechanism, options.labels]
+    inputs = [path for path in named if isinstance(path, str)]
+    if options.reports.lower().endswith(PARQUET):
+        # A pattern stands for several.
+        inputs += [file.path for file in data_files([options.reports])]
+    return inputs
 
 
 def _estimator(options: argparse.Namespace) -> Any:

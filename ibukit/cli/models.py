@@ -6,6 +6,7 @@ import argparse
 import csv
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ibukit import mechanisms
+from ibukit._ground.arguments import brief
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 from ibukit.errors import MissingExtra
@@ -27,6 +29,10 @@ SHORT = {
 }
 SHORT |= {"oue": "optimized-unary-encoding", "olh": "local-hashing", "she": "histogram-encoding"}
 SHORT |= {"cms": "count-mean-sketch", "hcms": "hadamard-count-mean-sketch"}
+# Options of whole numbers and of numbers, which a file of parameters may hold as well.
+WHOLE, NUMBERS = ("k", "first", "rows", "cols"), ("epsilon", "cell_size")
+# Number of values that a file of parameters may hold: a label for each of many secrets.
+MAX_VALUES = 10**6
 OF_ALPHABET = ("labels", "k", "first", "rows", "cols", "cell_size", "bounds")
 
 
@@ -54,6 +60,10 @@ def mechanism_of(options: argparse.Namespace) -> Any:
         name, parameters = _fill_in(options, Path(name))
     epsilon_column = getattr(options, "epsilon_column", None)
     if name.endswith((".csv", ".npy")):
+        if name != options.mechanism:
+            raise ValueError(
+                f"{options.mechanism} can name no other file, got {name!r}: say --mechanism {name}"
+            )
         _refuse(
             options,
             ("epsilon", "epsilon_column", *OF_ALPHABET[1:]),
@@ -201,6 +211,7 @@ def _number(text: str) -> float | None:
 def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, Any]]:
     """Set options from a file; return the mechanism's name and its other parameters."""
     content = _parameters(path)
+    _refuse_too_many_values(path, content)
     if not isinstance(content, dict) or not isinstance(content.get("mechanism"), str):
         raise ValueError(f'{path} must hold parameters by name, "mechanism" among them')
     own = {key.replace("-", "_"): value for key, value in content.items()}
@@ -212,13 +223,57 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
     for key in [key for key in own if key in {"epsilon", *OF_ALPHABET} - accepted]:
         if getattr(options, key, None) is not None:
             raise ValueError(f"--{key.replace('_', '-')} must be left out, {path} has it")
-        setattr(options, key, own.pop(key))
+        setattr(options, key, _checked(path, key, own.pop(key)))
     if set(own) - accepted:
         raise ValueError(
             f"{path} must not have {sorted(set(own) - accepted)}: parameters of {name} are "
             f"{sorted({'epsilon', *OF_ALPHABET, *accepted})}"
         )
     return name, own
+
+
+def _refuse_too_many_values(path: Path, content: Any) -> None:
+    """Raise ValueError for more values than parameters can have, as a message would show them."""
+    # In a file of YAML lists may hold one another: ten lines then stand for billions of values, or
+    # for infinitely many.
+    left, waiting = MAX_VALUES, [content]
+    while waiting:
+        value = waiting.pop()
+        left -= 1
+        if left < 0:
+            raise ValueError(f"{path} must hold at most {MAX_VALUES} values")
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def _checked(path: Path, key: str, value: Any) -> Any:
+    """Return an option's value of a file, or raise the error that names it."""
+    if key in WHOLE and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ValueError(f"{path} must have a whole number for {key}, got {brief(value)}")
+    if key in NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise ValueError(f"{path} must have a number for {key}, got {brief(value)}")
+    if key == "bounds" and not (
+        isinstance(value, list)
+        and len(value) == 4
+        and all(type(edge) in (int, float) for edge in value)
+    ):
+        raise ValueError(
+            f"{path} must have four numbers for bounds, south, north, west and east, got "
+            f"{brief(value)}"
+        )
+    if key != "labels":
+        return value
+    # The option may name a file. A file of parameters, which somebody else may have written, may
+    # not: the messages would show what is in it.
+    labels = value.split(",") if isinstance(value, str) else value
+    if not isinstance(labels, list) or (isinstance(value, str) and len(labels) < 2):
+        raise ValueError(
+            f"{path} must have a list of labels, or a text of several with commas between, got "
+            f"{brief(value)}; it can name no other file"
+        )
+    return [label.strip() if isinstance(label, str) else label for label in labels]
 
 
 def _parameters(path: Path) -> Any:
@@ -244,7 +299,8 @@ def _labels(given: Any) -> list[Any]:
     # A file of parameters has a list.
     if isinstance(given, (list, tuple)):
         return [str(label) for label in given]
-    if Path(given).is_file():
+    # Path.is_file would raise an error for a list of labels that is longer than a name may be.
+    if os.path.isfile(given):
         return Path(given).read_text("utf-8-sig").splitlines()
     return [label.strip() for label in given.split(",")]
 

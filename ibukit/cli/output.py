@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +23,7 @@ SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
 TABLE_SUFFIXES = (".csv", ".parquet")
 
 
-def check_output(out: str | None, *, groups: bool = False) -> None:
+def check_output(out: str | None, *, groups: bool = False, inputs: Iterable[str] = ()) -> None:
     """Refuse an output that cannot be written, before anything is computed."""
     if out is None:
         return
@@ -33,6 +35,21 @@ def check_output(out: str | None, *, groups: bool = False) -> None:
         )
     if not Path(out).absolute().parent.is_dir():
         raise FileNotFoundError(f"--out must be in a folder that exists, got {out!r}")
+    for path in inputs:
+        if _is_same_file(out, path):
+            raise ValueError(
+                f"--out must not be a file that is read, got {out!r}: the estimate would replace it"
+            )
+
+
+def _is_same_file(out: str, path: str) -> bool:
+    """Return whether two paths, or a path and standard input, are the same file."""
+    try:
+        there = os.fstat(sys.stdin.fileno()) if path == "-" else os.stat(path)
+        return os.path.samestat(os.stat(out), there)
+    # One of the two is no file yet, or there is no standard input.
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def write(estimate: Estimate | EstimateGroups, level: float | None, out: str | None) -> None:

@@ -1136,6 +1136,29 @@ class Estimate(ReadOnlyArrays):
         """
         return load(path, cls)[0]
 
+    def _refuse_other_content(self) -> None:
+        """Raise an error for what no estimate holds, though a file may say so."""
+        theta = self.distribution
+        if not isinstance(self.alphabet, Alphabet) or not isinstance(self.status, Status):
+            raise ValueError("an estimate must have an alphabet and a status")
+        if not isinstance(theta, np.ndarray) or theta.dtype != np.float64:
+            raise ValueError("distribution must be an array of doubles")
+        if self.status is Status.OFF_SIMPLEX:
+            arguments.vector("distribution", theta, len(self.alphabet))
+        else:
+            arguments.distribution("distribution", theta, len(self.alphabet))
+        for name in ("log_likelihood", "gap"):
+            if type(getattr(self, name)) is not float:
+                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}")
+        if not self.gap >= 0:
+            raise ValueError(f"gap must not be negative, got {self.gap}")
+        arguments.whole("n_iter", self.n_iter, 0)
+        arguments.text("method", self.method)
+        if self.tally is not None and (
+            not isinstance(self.tally, Tally) or self.tally.alphabet != self.alphabet
+        ):
+            raise ValueError("tally must be of the secrets of the estimate")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):
             return NotImplemented

@@ -40,14 +40,17 @@ class Attempt(NamedTuple):
 
     Four or five steps are enough from a neighbouring penalty. With a small penalty, where the fit
     becomes a comb, a quick attempt limits the change of neighbours' ratios in a step; a careful
-    one, from the start again, that of each probability.
+    one, from the start again, that of each probability. A damped one limits no step as a whole,
+    but takes only the logarithm of each large change.
     """
 
     max_steps: int
     is_careful: bool
+    is_damped: bool = False
 
 
 QUICK, CAREFUL = Attempt(25, is_careful=False), Attempt(300, is_careful=True)
+DAMPED = Attempt(300, is_careful=True, is_damped=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +219,14 @@ def fit(
     quick = _newton(tally, roughness, weight, u, tol, QUICK, determined)
     if quick.excess <= max(tol, _rounding_error(roughness, weight, quick.u)):
         return quick
-    return _newton(tally, roughness, weight, u, tol, CAREFUL, determined)
+    careful = _newton(tally, roughness, weight, u, tol, CAREFUL, determined)
+    if careful.excess <= max(tol, _rounding_error(roughness, weight, careful.u)):
+        return careful
+    # Where secrets have probabilities below e^-100, as between two peaks, those that have to rise
+    # and the rounding errors of the others ask for changes of 10^13: limited to the largest of
+    # them, a step would be none.
+    damped = _newton(tally, roughness, weight, u, tol, DAMPED, determined)
+    return min(careful, damped, key=lambda each: each.excess)
 
 
 def _newton(
@@ -260,6 +270,7 @@ def _newton(
         # A careful attempt limits the change of each probability, a quick one that of neighbours'
         # ratios, which lets whole regions without reports fall together.
         change = float(np.abs(move / 2 if careful else roughness.log_ratios(move)).max(initial=0))
+        change = None if attempt.is_damped else change
         moved = _line_search(tally, roughness, weight, u, move, change, float(rise @ v))
         if moved is None:
             break
@@ -361,25 +372,32 @@ def _line_search(
     weight: float,
     u: Floats,
     move: Floats,
-    change: float,
+    change: float | None,
     promise: float,
 ) -> Floats | None:
     """Return u after a step along `move` that satisfies Armijo's condition; None if none does.
 
-    `change` is the step's largest change of a logarithm, `promise` the derivative along it.
+    `change` is the step's largest change of a logarithm, `promise` the derivative along it. With
+    None the step is damped, which leaves that derivative as it is.
     """
     here = _value(tally, roughness, weight, u)
     # Near the maximum F changes by less than its rounding while the gradient is still exact.
     slack = 1e-14 * (1 + abs(here))
     # Newton's step at most, shortened so that no logarithm changes by more than the limit.
-    length = min(1.0, MAX_LOG_CHANGE / max(change, 1e-300))
+    length = 1.0 if change is None else min(1.0, MAX_LOG_CHANGE / max(change, 1e-300))
     while length > 1e-12:
-        there = u + length * move
+        there = u + (_damped(length * move) if change is None else length * move)
         there -= _log_mean_exp(there)
         if _value(tally, roughness, weight, there) >= here + 1e-4 * length * promise - slack:
             return there
         length /= 2
     return None
+
+
+def _damped(move: Floats) -> Floats:
+    """Return changes that are nearly the same where small, and where large their logarithms."""
+    # A rise from theta to (sqrt theta + v / 2)^2, for which Newton's step v is made, is this one.
+    return 2 * np.sign(move) * np.log1p(np.abs(move) / 2)
 
 
 def _value(tally: Tally, roughness: Roughness, weight: float, u: Floats) -> float:

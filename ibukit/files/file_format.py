@@ -25,7 +25,7 @@ from ibukit.files import atomic
 from ibukit.files.json_values import Arrays
 
 VERSION = 1
-HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([0-9]+) sha256 ([0-9a-f]{64})\n")
+HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([1-9][0-9]*) sha256 ([0-9a-f]{64})\n")
 # Bytes of a first line; none that this package writes is as long.
 MAX_HEAD = 200
 # Errors of decoding content whose checksum is right: then another program wrote it.
@@ -127,10 +127,23 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
         )
     with decoding_errors_as_foreign(path, kind):
         body = io.BytesIO(content)
-        values = json.loads(body.readline())
+        values = json.loads(body.readline(), object_pairs_hook=_once)
         # `np.load` is not used, because it opens archives as well.
-        arrays = {name: read_array(body, allow_pickle=False) for name in values["arrays"]}
+        arrays = _once([(name, read_array(body, allow_pickle=False)) for name in values["arrays"]])
+        if body.read(1):
+            raise ValueError("there are bytes after the last array")
+        for name, array in arrays.items():
+            if array.dtype.kind not in "biuf":
+                raise ValueError(f"{name} must be numbers, got {array.dtype}")
         return values, arrays, checksum
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a mapping; ValueError if a name is there twice, as then one of two values is lost."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a name is there twice")
+    return values
 
 
 @contextmanager

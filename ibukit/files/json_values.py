@@ -92,7 +92,13 @@ def from_json(value: Any, arrays: Arrays) -> Any:
     if "member" in value:
         return kind[value["member"]]
     arguments = {key: from_json(each, arrays) for key, each in value["arguments"].items()}
-    return kind._restored(**arguments) if hasattr(kind, "_restored") else kind(**arguments)
+    if hasattr(kind, "_restored"):
+        return kind._restored(**arguments)
+    thing = kind(**arguments)
+    # A class whose objects this package alone makes says what a file may hold of them.
+    if hasattr(thing, "_refuse_other_content"):
+        thing._refuse_other_content()
+    return thing
 
 
 def _labels(values: NDArray[Any]) -> dict[str, Any]:

@@ -9,10 +9,10 @@ Each report is read once a step: as soon as p_z is known, q_z / p_z times its co
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # The smallest normal double. Arithmetic with subnormal numbers is ten times slower, and such a mass
 # has no effect.
@@ -26,7 +26,7 @@ STRIDE = 264
 REORDER = {"contract", "reassoc", "nsz", "arcp"}
 
 
-@njit(cache=True, error_model="numpy", fastmath=REORDER)
+@njit(error_model="numpy", fastmath=REORDER)
 def _step(theta: Floats, g: Floats) -> float:
     """Theta <- theta g, g <- 0; return the sum of theta."""
     total = 0.0
@@ -41,7 +41,7 @@ def _step(theta: Floats, g: Floats) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _any_above(g: Floats, target: float) -> bool:
     """True if some g exceeds `target` or is NaN."""
     above = 0
@@ -50,7 +50,7 @@ def _any_above(g: Floats, target: float) -> bool:
     return above > 0
 
 
-@njit(cache=True, error_model="numpy", fastmath=REORDER)
+@njit(error_model="numpy", fastmath=REORDER)
 def dense(
     columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, target: float
 ) -> int:
@@ -89,7 +89,7 @@ def dense(
     return n
 
 
-@njit(cache=True, error_model="numpy", fastmath=REORDER)
+@njit(error_model="numpy", fastmath=REORDER)
 def responses(
     reports: Ints,
     starts: Ints,
@@ -126,7 +126,7 @@ def responses(
     return n
 
 
-@njit(cache=True, error_model="numpy", fastmath=REORDER)
+@njit(error_model="numpy", fastmath=REORDER)
 def lines(
     positions: Ints,
     starts: Ints,
@@ -174,7 +174,7 @@ def lines(
     return n
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(error_model="numpy", nogil=True)
 def bits(
     rows: NDArray[np.uint8],
     starts: Ints,

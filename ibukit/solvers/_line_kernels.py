@@ -35,9 +35,9 @@ first small problems. There are no operations on whole arrays: each takes long t
 import math
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # The rows of the work array, each with one number a position. The first five are input, BEST is the
 # output, W to PIVOT are the factors of `factor`, and SECOND_* the second-order terms.
@@ -54,7 +54,7 @@ MAX_NEWTON_STEPS = 12
 STEPS_BEYOND_GOAL = 3
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def lay_out(positions: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
     """Fill a = e^(-eps d) and 1 - a^2 between each position and the next."""
     last = positions.size - 1
@@ -69,7 +69,7 @@ def lay_out(positions: Ints, log_decay: float, ratio: Floats, loss: Floats) -> N
     ratio[last], loss[last] = 0.0, 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def fit(work: Floats, theta: Floats) -> float:
     """Fill nu = theta K and g = K (q / nu) / c; return the largest g, inf if some nu is 0.
 
@@ -103,7 +103,7 @@ def fit(work: Floats, theta: Floats) -> float:
     return largest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
     """Eliminate position after position from the block system of the module docstring.
 
@@ -127,7 +127,7 @@ def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
         passed_tau = (both + t * passed_tau) * inverse
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve(work: Floats) -> None:
     """Replace the right-hand sides (f, h), in the rows Y and V, by the solution (y, v).
 
@@ -165,7 +165,7 @@ def solve(work: Floats) -> None:
         y[i], v[i] = next_y, next_v
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
     """Write K^-1 y, the inverse of a sweep, into `out`: K^-1 is tridiagonal."""
     from_left = 0.0
@@ -177,7 +177,7 @@ def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
     out[last] = y[last] + from_left
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def direction(work: Floats, target: float) -> None:
     """Compute the Newton direction y, v and d_theta.
 
@@ -203,7 +203,7 @@ def direction(work: Floats, target: float) -> None:
         d_theta[i] = exact if s[i] > theta[i] else d_theta[i]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def fastest_decrease(work: Floats) -> tuple[float, float]:
     """The largest -change / value of theta, and of lam and s together."""
     q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
@@ -221,13 +221,13 @@ def fastest_decrease(work: Floats) -> tuple[float, float]:
     return primal, dual
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def step_length(fastest: float, share: float) -> float:
     """Length of a step: 1, or `share` of the way to the boundary."""
     return 1.0 if fastest <= share else share / fastest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def cost_of(work: Floats, theta: Floats) -> float:
     """Cost c . theta."""
     cost, total = work[COST], 0.0
@@ -236,7 +236,7 @@ def cost_of(work: Floats, theta: Floats) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
     """Write theta, on the simplex, to BEST if its max g - 1 is below `best`; return the smaller.
 
@@ -251,7 +251,7 @@ def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
     return excess
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> float:
     """Set theta, lam and s by a few EM steps, mixed with uniform; return the smallest excess."""
     q, theta, g = work[Q], work[THETA], work[G]
@@ -278,7 +278,7 @@ def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> flo
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def advance(work: Floats, careful: bool) -> float:
     """Take one predictor-corrector step; return the largest g after it."""
     theta, lam, s, d_theta, y, v = work[THETA], work[LAM], work[S], work[D_THETA], work[Y], work[V]
@@ -311,7 +311,7 @@ def advance(work: Floats, careful: bool) -> float:
     return fit(work, theta)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def set_support(work: Floats, point: Floats) -> bool:
     """Add to the support the peaks of g above 1; return whether g is near 1 on the support.
 
@@ -334,7 +334,7 @@ def set_support(work: Floats, point: Floats) -> bool:
     return error < 0.5
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def newton(work: Floats, point: Floats) -> None:
     """Take Newton's step towards g = 1 on the support, in place.
 
@@ -356,7 +356,7 @@ def newton(work: Floats, point: Floats) -> None:
             point[i] = max(point[i] + change[i], 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def cross_over(work: Floats, allowed: float) -> float:
     """Guess the support, where theta is larger than s, and solve g = 1 on it by Newton's method.
 
@@ -387,7 +387,7 @@ def cross_over(work: Floats, allowed: float) -> float:
     return reached
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def climb(
     work: Floats,
     goal: float,

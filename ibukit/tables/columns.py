@@ -16,6 +16,11 @@ from ibukit.tables.survey_columns import CLUSTER, NO_SURVEY, STRATUM, SurveyColu
 
 # Names of the columns while they are counted; the table's own names may clash.
 BY, OWNER, COUNT, BAD = "by", "owner", "count", "bad"
+# The sum of counts as a double, which tells where that of integers is beyond 64 bits.
+TOTAL = "total"
+# The largest double below 2^63, so that doubles and integers are compared alike, and the step
+# between it and its neighbour.
+MAX_COUNT, STEP = 2**63 - 2**10, 2**10
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,17 @@ class Columns:
         if self.count is not None:
             selected.append(nw.col(self.count).alias(COUNT))
         frame = _without_dictionaries(frame.select(*selected))
-        return frame if self.count is None else self._whole_counts(frame)
+        if self.count is None:
+            return frame
+        try:
+            return self._whole_counts(frame)
+        except ValueError as error:
+            # Arrow alone compares numbers of 64 bits without a sign by making them integers.
+            if not type(error).__module__.startswith("pyarrow"):
+                raise
+            raise ValueError(
+                f"column {self.count!r} must hold {self.wanted_counts} below 2^63: {error}"
+            ) from None
 
     @property
     def wanted(self) -> list[str]:
@@ -122,13 +137,15 @@ class Columns:
         return collected(nw.concat(parts).group_by(self.keys).agg(*self._sums()))
 
     def _sums(self) -> list[Any]:
-        of_weights = self.survey.sums if self.weighted else []
-        return [nw.col(name).sum() for name in [COUNT, *of_weights]]
+        more = self.survey.sums if self.weighted else [] if self.count is None else [TOTAL]
+        return [nw.col(name).sum() for name in [COUNT, *more]]
 
     def piece(self, rows: nw.DataFrame[Any]) -> Piece:
         """Return the reports of a computed frame, whether its rows are grouped or not."""
         if BAD in rows.columns:
             self._refuse_bad_counts(rows, rows)
+        if TOTAL in rows.columns:
+            arguments.refuse_total(f"column {self.count!r}", float(rows[TOTAL].sum()))
         if len(self.report) > 1:
             values, missing = _matrix([rows[f"report{i}"] for i in range(len(self.report))])
         elif _holds_lists(rows, rows.schema["report0"]):
@@ -165,26 +182,41 @@ class Columns:
         # A count is bad if it is missing, negative or not whole; a weight, if missing, negative or
         # infinite.
         n = nw.col(COUNT)
-        bad, wide = n.is_null() | (n < 0), n
+        bad, wide, total = n.is_null() | (n < 0), n, n
         if self.weighted:
             wide = n.cast(nw.Float64)
             bad = bad | ~wide.is_finite()
         elif dtype.is_integer():
-            # In some engines the sum of narrow integers overflows.
-            wide = n.cast(nw.Int64)
+            # In some engines the sum of narrow integers overflows, in others the cast of wide ones.
+            if dtype in (nw.UInt64, nw.Int128, nw.UInt128):
+                large = n // STEP > MAX_COUNT // STEP
+                bad = bad | large
+                wide = nw.when(~large).then(n).otherwise(0)
+            wide = wide.cast(nw.Int64)
+            # Arrow refuses to make doubles of integers that these do not hold exactly.
+            total = n // STEP
         else:
-            bad = bad | (n.round(0) != n)
-        frame = frame.with_columns(bad.cast(nw.Int64).fill_null(1).alias(BAD), wide.alias(COUNT))
-        return self.survey.with_sums(frame, COUNT) if self.weighted else frame
+            bad = bad | (n.round(0) != n) | (n > float(MAX_COUNT))
+        added = [bad.cast(nw.Int64).fill_null(1).alias(BAD), wide.alias(COUNT)]
+        if self.weighted:
+            return self.survey.with_sums(frame.with_columns(*added), COUNT)
+        total = total.cast(nw.Float64) * (STEP if dtype.is_integer() else 1)
+        return frame.with_columns(*added, total.alias(TOTAL))
 
     def _refuse_bad_counts(self, rows: nw.DataFrame[Any], frame: Any) -> None:
         if not len(rows) or not rows[BAD].sum():
             return
         # One bad value is fetched for the message.
-        value = collected(frame.filter(nw.col(BAD) > 0).select(COUNT).head(1))[COUNT].to_list()[0]
+        shown_of = COUNT if self.weighted else TOTAL
+        bad = collected(frame.filter(nw.col(BAD) > 0).head(1))
+        value, total = bad[COUNT].to_list()[0], bad[shown_of].to_list()[0]
+        # A count that is too large for its column was replaced there.
+        value = total if total is not None and total > MAX_COUNT else value
         shown = "a missing value" if value is None or value != value else repr(value)
-        fraction = not self.weighted and value is not None and value > 0 and np.isfinite(value)
+        large = not self.weighted and value is not None and value > MAX_COUNT
+        fraction = not self.weighted and not large and value is not None and value > 0
         hint = "; say weighted=True if these are weights" if fraction else ""
+        hint = f"; a count is at most {MAX_COUNT}, less than 2^63" if large else hint
         raise ValueError(
             f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains "
             f"{shown}{hint}"

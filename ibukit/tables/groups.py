@@ -15,7 +15,7 @@ from ibukit._ground.arguments import Ints
 from ibukit._ground.doors import words_of
 from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.tables.columns import Columns, Piece, names_of_groups
 from ibukit.tables.mechanism_choice import MechanismChoice
 from ibukit.tables.places import (
@@ -126,8 +126,12 @@ class TableReports:
 
     def groups(self) -> Iterator[Group]:
         """Yield reports by mechanism; those that can be listed come last, added up."""
+        total = 0.0
         try:
             for piece in self._table.pieces(self.columns):
+                # Each piece holds less than 2^63 reports, all of them together may not.
+                total += float(piece.counts.sum(dtype=np.float64))
+                arguments.refuse_total("table's counts", total, whole=not self.columns.weighted)
                 for mechanism, rows in self._by_mechanism(piece):
                     yield from self._groups_of(mechanism, piece, rows)
         except ValueError as error:
@@ -136,7 +140,8 @@ class TableReports:
             if located is None:
                 raise
             line, reason = located
-            kind = AlphabetMismatch if isinstance(reason, AlphabetMismatch) else ValueError
+            named = (each for each in (AlphabetMismatch, TooLarge) if isinstance(reason, each))
+            kind: type[Exception] = next(named, ValueError)
             raise kind(f"{line}: {reason}") from error
         # Codes take little room, so they are collected over all pieces and tallied at once.
         for mechanism, pieces in self._listed.values():

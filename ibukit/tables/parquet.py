@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from ibukit._ground.typing import override
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB
-from ibukit.tables.paths import DataFile
+from ibukit.tables.paths import DataFile, is_url
 
 # The column in which DuckDB says which file a row is from; no file has a column of this name.
 FILE = "\x1f file"
@@ -33,9 +34,13 @@ class ParquetFiles(ByDuckDB):
             )
         # Matching columns by name takes a third more time, so it is done only if it may be needed.
         by_name = len(paths) > 1 and not self._have_equal_schemas()
-        # The signs of a pattern in a file's name would stand for other files; patterns in URLs are
-        # DuckDB's own.
-        shown = [path if "://" in path else glob.escape(path) for path in paths]
+        # The signs of a pattern in a file's name would stand for other files, and a tilde at its
+        # beginning for a home; patterns in URLs are DuckDB's own.
+        names = [path if is_url(path) else os.path.abspath(path) for path in paths]
+        shown = [
+            name if is_url(path) else glob.escape(name)
+            for name, path in zip(names, paths, strict=True)
+        ]
 
         def relation(connection: Any) -> Any:
             options: dict[str, Any] = {"files": shown, "by_name": by_name}
@@ -46,7 +51,7 @@ class ParquetFiles(ByDuckDB):
 
             # DuckDB alone would also take folders above the table's, before columns of the files.
             values = {key: [file.partition[key] for file in files] for key in keys - own}
-            folders = pd.DataFrame({FILE: paths, **values}, dtype="str").drop_duplicates()
+            folders = pd.DataFrame({FILE: names, **values}, dtype="str").drop_duplicates()
             connection.register("folders", folders)
             return connection.sql(
                 f"{source}, filename = '{FILE}') JOIN folders USING (\"{FILE}\")", params=options

@@ -65,8 +65,13 @@ def data_files(paths: list[str]) -> list[DataFile]:
     ]
 
 
+def is_url(path: str) -> bool:
+    """Return whether a path is that of another machine, which no local file has."""
+    return "://" in path and not os.path.isfile(path)
+
+
 def _expand(path: str) -> list[DataFile]:
-    if "://" in path or os.path.isfile(path):
+    if os.path.isfile(path) or is_url(path):
         return [DataFile(path, {})]
     if os.path.isdir(path):
         _refuse_logs(Path(path))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import shutil
 import sys
 import tempfile
 import warnings
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from typing import IO, Any, cast
 import narwhals as nw
 
 from ibukit._ground.typing import override
+from ibukit.tables.bounded_lines import BoundedLines, bounded_lines
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.table import ReportTable
 
@@ -38,7 +41,6 @@ class TextFile(ReportTable):
         self, path: str, delimiter: str | None = None, partition: Mapping[str, str | None] = {}
     ) -> None:
         self.shown = "standard input" if path == "-" else path
-        self._spool: Any = None
         self._path = Path(path) if path != "-" else self._spooled()
         name = self._path.name.lower().removesuffix(".gz")
         self.delimiter = delimiter or ("\t" if name.endswith(".tsv") else ",")
@@ -153,7 +155,8 @@ class TextFile(ReportTable):
             # A line with too many fields is an error here; pandas alone would drop the extra
             # fields.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            file = gzip.GzipFile(fileobj=raw) if self._zipped else raw
+            unzipped: Any = gzip.GzipFile(fileobj=raw) if self._zipped else raw
+            file = io.BufferedReader(BoundedLines(unzipped, self.shown))
             # Values stay text, and only an empty field is missing: "NA" may be a label.
             options: dict[str, Any] = {
                 "dtype": str,
@@ -200,7 +203,7 @@ class TextFile(ReportTable):
 
     def _undecodable(self) -> str:
         with self._content() as file:
-            for line, content in enumerate(file, 1):
+            for line, content in enumerate(bounded_lines(file, self.shown), 1):
                 try:
                     content.decode("utf-8")
                 except UnicodeDecodeError as error:
@@ -214,7 +217,7 @@ class TextFile(ReportTable):
         try:
             with self._content() as file:
                 # The last line that could be read is the answer.
-                for line, _ in enumerate(file, 2):  # noqa: B007
+                for line, _ in enumerate(bounded_lines(file, self.shown), 2):  # noqa: B007
                     pass
         except GZIP_ERRORS:
             pass
@@ -225,7 +228,8 @@ class TextFile(ReportTable):
         try:
             with self._content() as file:
                 lines = csv.reader(
-                    (line.decode("utf-8") for line in file), delimiter=self.delimiter
+                    (line.decode("utf-8") for line in bounded_lines(file, self.shown)),
+                    delimiter=self.delimiter,
                 )
                 for row in lines:
                     if lines.line_num == 1 and row:
@@ -250,10 +254,11 @@ class TextFile(ReportTable):
     def _spooled(self) -> Path:
         """Copy standard input to a file: it is read a second time to locate an error."""
         # The temporary file lives as long as the table.
-        self._spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115
-        shutil.copyfileobj(sys.stdin.buffer, self._spool)
-        self._spool.flush()
-        return Path(self._spool.name)
+        spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115
+        weakref.finalize(self, spool.close)
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        spool.flush()
+        return Path(spool.name)
 
 
 class TextFiles(ReportTable):

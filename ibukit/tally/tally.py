@@ -24,6 +24,7 @@ from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge, WeightsRefused
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
+from ibukit.tally import restored_parts
 from ibukit.tally.counted_reports import as_html, counted_reports
 from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
 from ibukit.tally.likelihood_rows import LikelihoodRows
@@ -530,14 +531,13 @@ class Tally(arguments.ReadOnlyArrays):
         surveys: Sequence[Survey | None] = (),
     ) -> Tally:
         """Return the tally of which a file holds this."""
-        listed = tuple(make_tally_part(*part) for part in parts)
+        listed = tuple(restored_parts.restored_part(*part) for part in parts)
+        restored_parts.refuse_other_secrets(listed, full_alphabet)
+        restored_parts.refuse_other_dropped(dropped)
         if surveys:
             listed = tuple(
                 part.with_survey(survey) for part, survey in zip(listed, surveys, strict=True)
             )
-        for part, (_, reports, _) in zip(listed, parts, strict=True):
-            if len(part.counts) != len(reports):
-                raise ValueError("reports must be distinct and counted at least once")
         return cls(listed, full_alphabet)._after_dropping(dict(dropped))
 
     def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:

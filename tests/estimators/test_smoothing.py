@@ -342,6 +342,7 @@ def test_what_cannot_be_certified_is_not_called_converged(tally, monkeypatch):
     for name, is_careful in (("QUICK", False), ("CAREFUL", True)):
         attempt = Attempt(near.n_iter - 1, is_careful)
         monkeypatch.setattr(f"ibukit.estimators._roughness.{name}", attempt)
+    monkeypatch.setattr("ibukit.estimators._roughness.DAMPED", Attempt(0, is_careful=True))
     with pytest.raises(
         ik.ConvergenceError, match=r"tol=1e-09 was not certified.*at penalty=100; take a larger"
     ) as e:

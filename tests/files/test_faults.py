@@ -29,7 +29,8 @@ ESTIMATE = ik.mle(TALLY)
 interrupts = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 WRITING = (
     atomic,
-    *("replace", "_open_exclusively", "lock", "_is_same_file", "_flush_folder"),
+    *("replace", "_open_exclusively", "_remove_own", "_set_access", "_try"),
+    *("_target", "_part_of", "lock", "_is_same_file", "_flush_folder"),
 )
 
 

@@ -1,15 +1,15 @@
 """Sums over the shapes of a mixture of gamma densities, at many places."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # Terms below this share of the largest gamma density change no digit: no share is that small.
 NEGLIGIBLE_TERM = 1e-36
 
 
-@njit(cache=True)
+@njit()
 def mixture_sums(x: Floats, alpha: float, first: int, shares: Floats, tops: Ints) -> Floats:
     """Return sum_i shares_i g_i(x) / g_top(x) for each x, with the shape alpha + first + i of g_i.
 

@@ -1,12 +1,12 @@
 """One-sided sums with geometric weights, by one pass each."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.numba_cache import njit
 
 
-@njit(cache=True)
+@njit()
 def from_below(w: Floats, decay: float) -> Floats:
     """y_x = sum over u <= x of w_u decay^(x - u)."""
     y, total = np.empty(w.size), 0.0
@@ -16,7 +16,7 @@ def from_below(w: Floats, decay: float) -> Floats:
     return y
 
 
-@njit(cache=True)
+@njit()
 def from_above(w: Floats, decay: float) -> Floats:
     """y_x = sum over u >= x of w_u decay^(u - x)."""
     y, total = np.empty(w.size), 0.0

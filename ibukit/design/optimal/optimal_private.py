@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import shortest_path
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.design.optimal.column_generation import deviations, generated_columns
@@ -206,6 +206,7 @@ def optimal_private(
     level = arguments.positive("epsilon", epsilon)
     if not arguments.is_one_of(criterion, CRITERIA):
         raise ValueError(f"criterion must be 'mse' or 'emd', got {criterion!r}")
+    limits.require_dense("the matrix of the design", k, k)
     loadings = np.eye(k) if criterion == "mse" else cumulative_sums(secrets)
     if k == 1:
         return OptimalDesign(MatrixMechanism(np.ones((1, 1)), secrets), 0.0, 0.0, criterion)

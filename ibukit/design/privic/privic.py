@@ -15,7 +15,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints, ReadOnlyArrays
 from ibukit._ground.threads import one_thread
 from ibukit.design.blahut_arimoto import blahut_arimoto
-from ibukit.design.privic import options
+from ibukit.design.privic import options, restored
 from ibukit.design.privic.options import Draw
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import Population, quantize
@@ -545,10 +545,16 @@ class Privic:
     ) -> Privic:
         """Return the loop of which a file holds this."""
         # The options have no field `path`: a file can never name another one to be written.
-        loop = cls(**vars(options.PrivicOptions(**own)))
+        given = options.PrivicOptions(**own)
+        loop = cls(**vars(given))
+        restored.refuse_other_cycles(distributions, counts, ends, loop.alphabet)
         rows = zip(distributions, counts, ends, strict=True)
         loop._cycles = tuple(Cycle(theta, count, *end) for theta, count, end in rows)
-        loop._mechanism = MatrixMechanism(mechanism, loop.alphabet)
+        there = MatrixMechanism(mechanism, loop.alphabet)
+        with one_thread():
+            again = loop._design(loop.distribution, strict=False) if given.ba_steps else None
+        restored.refuse_other_mechanism(there, again, loop.beta)
+        loop._mechanism = there
         return loop
 
     def _resume(self, there: Privic) -> None:

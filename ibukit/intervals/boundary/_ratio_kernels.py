@@ -9,10 +9,10 @@ variables", Math. Comp. 63, 1994).
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # Exchanges of whole blocks that may fail to lower the number of wrong signs before secrets are
 # exchanged one at a time.
@@ -31,7 +31,7 @@ SIGN_TOLERANCE = 1e-9
 SAME_EQUALITY = 1e-12
 
 
-@njit(cache=True)
+@njit()
 def solve_on_support(
     information: Floats, g: Floats, equalities: Floats, b: Floats, support: Ints
 ) -> tuple[Floats, Floats]:
@@ -86,7 +86,7 @@ def solve_on_support(
     return x, mu
 
 
-@njit(cache=True)
+@njit()
 def remaining_gradient(
     information: Floats,
     g: Floats,
@@ -104,7 +104,7 @@ def remaining_gradient(
         gradient -= information[support[i]] * x[i]
 
 
-@njit(cache=True)
+@njit()
 def value_at(g: Floats, b: Floats, mu: Floats, x: Floats, support: Ints) -> float:
     """Return -x.J x / 2 + g.x where the gradient is 0 on the support: x.J x = g.x - mu.b there."""
     value = (mu * b).sum() / 2
@@ -113,7 +113,7 @@ def value_at(g: Floats, b: Floats, mu: Floats, x: Floats, support: Ints) -> floa
     return value
 
 
-@njit(cache=True)
+@njit()
 def maximum_by_blocks(
     information: Floats,
     g: Floats,
@@ -156,7 +156,7 @@ def maximum_by_blocks(
     return False, 0.0
 
 
-@njit(cache=True)
+@njit()
 def maximum_by_active_sets(
     information: Floats,
     g: Floats,
@@ -196,7 +196,7 @@ def maximum_by_active_sets(
     return value
 
 
-@njit(cache=True)
+@njit()
 def maximum(
     information: Floats,
     g: Floats,
@@ -216,7 +216,7 @@ def maximum(
     return maximum_by_active_sets(information, g, equalities, b, allowed, theta.copy(), basic)
 
 
-@njit(cache=True)
+@njit()
 def ratios(information: Floats, scores: Floats, theta: Floats, w: Floats) -> tuple[Floats, Floats]:
     """Return likelihood ratios for each row of scores, shape (draws, k).
 

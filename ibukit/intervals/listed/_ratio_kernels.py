@@ -15,10 +15,10 @@ So the likelihood ratio is enclosed at every step, and mostly a few are enough t
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # Share of the way to the boundary that a step takes.
 STEP_TO_BOUNDARY = 0.99
@@ -28,7 +28,7 @@ MAX_STEPS = 100
 CENTRING_STEPS = 3
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def add_squares(square: Floats, columns: Floats, curvatures: Floats) -> None:
     """Add the sum of curvature times column times column to the upper triangle.
 
@@ -51,7 +51,7 @@ def add_squares(square: Floats, columns: Floats, curvatures: Floats) -> None:
                 row[x] += factor * column[x]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def factorise(square: Floats) -> None:
     """Overwrite the upper triangle of a positive definite matrix by Cholesky's factor.
 
@@ -75,7 +75,7 @@ def factorise(square: Floats) -> None:
             row[x] *= scale
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve(upper: Floats, right: Floats) -> None:
     """Overwrite a right-hand side by the solution, given Cholesky's factor."""
     k = len(right)
@@ -91,7 +91,7 @@ def solve(upper: Floats, right: Floats) -> None:
         right[j] = total / upper[j, j]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def longest(values: Floats, along: Floats) -> float:
     """Return the length of a step that keeps the values positive, at most 1."""
     room = 1.0
@@ -101,7 +101,7 @@ def longest(values: Floats, along: Floats) -> float:
     return room
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def times(columns: Floats, theta: Floats) -> Floats:
     """Return theta M for the columns of M, shape (s, k)."""
     result = np.zeros(len(columns))
@@ -111,7 +111,7 @@ def times(columns: Floats, theta: Floats) -> Floats:
     return result
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def back(columns: Floats, weights: Floats) -> Floats:
     """Return M times weights of the reports."""
     result = np.zeros(columns.shape[1])
@@ -122,7 +122,7 @@ def back(columns: Floats, weights: Floats) -> Floats:
     return result
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve_few(square: Floats, right: Floats) -> Floats:
     """Solve one or two equations."""
     if right.size == 1:
@@ -139,7 +139,7 @@ def solve_few(square: Floats, right: Floats) -> Floats:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def keep_equalities(equalities: Floats, b: Floats, theta: Floats) -> None:
     """Mend what rounding has changed in A theta = b, by changes in proportion to theta."""
     r = b.size
@@ -154,7 +154,7 @@ def keep_equalities(equalities: Floats, b: Floats, theta: Floats) -> None:
             theta[x] *= 1 + change[c] * equalities[c, x]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def least_slope(heights: Floats, slopes: Floats) -> float:
     """Return the t at which max_x (heights_x + t slopes_x) is least."""
     low, high, bracketed = -1.0, 1.0, 0
@@ -172,7 +172,7 @@ def least_slope(heights: Floats, slopes: Floats) -> float:
     return high
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def advance(
     columns: Floats,
     q: Floats,
@@ -231,7 +231,7 @@ def advance(
     keep_equalities(equalities, b, theta)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def bounds(
     columns: Floats, q: Floats, b: Floats, theta: Floats, weights: Floats, y: Floats
 ) -> tuple[float, float]:
@@ -246,7 +246,7 @@ def bounds(
     return attained, highest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def maximum(
     columns: Floats, q: Floats, equalities: Floats, theta: Floats, tolerance: float, centre: float
 ) -> tuple[Floats, Floats, Floats, float, float]:
@@ -286,7 +286,7 @@ def maximum(
     return slack, weights, y, best, least
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def reach(
     counts: Ints,
     columns: Floats,

@@ -17,10 +17,10 @@ Another family is another version, with a name of its own.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
@@ -28,7 +28,7 @@ SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True)
+@njit()
 def mix(word: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64, one to one."""
     word = (word ^ (word >> np.uint64(30))) * FIRST_FACTOR
@@ -36,7 +36,7 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True)
+@njit()
 def bucket_of(word: np.uint64, g: np.uint64) -> np.uint64:
     """The bucket 0..g-1 of a word, for g below 2^32, without bias."""
     # The bucket is floor(word g / 2^64), the high half of the product. Words whose low half is
@@ -49,7 +49,7 @@ def bucket_of(word: np.uint64, g: np.uint64) -> np.uint64:
         word = mix(word + GAMMA)
 
 
-@njit(cache=True)
+@njit()
 def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
     """Put the secrets into the order of a key, by the shuffle of Fisher and Yates."""
     k = len(order)
@@ -61,7 +61,7 @@ def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-@njit(cache=True)
+@njit()
 def buckets(seeds: Ints, secrets: Ints, k: int, g: int, balanced: bool) -> Ints:
     """The bucket of one secret under each seed."""
     result = np.empty(len(seeds), dtype=np.int64)
@@ -82,7 +82,7 @@ def buckets(seeds: Ints, secrets: Ints, k: int, g: int, balanced: bool) -> Ints:
     return result
 
 
-@njit(cache=True)
+@njit()
 def _support(
     seed: int, bucket: int, g: int, balanced: bool, order: NDArray[np.int64], row: NDArray[np.uint8]
 ) -> None:
@@ -109,7 +109,7 @@ def _support(
         row[j] = byte << (8 - bits)
 
 
-@njit(cache=True)
+@njit()
 def supports(reports: Ints, k: int, g: int, balanced: bool) -> NDArray[np.uint8]:
     """Packed bits of the secrets that each report (seed, bucket) supports, (s, ceil(k / 8))."""
     rows = np.empty((len(reports), (k + 7) // 8), dtype=np.uint8)
@@ -119,7 +119,7 @@ def supports(reports: Ints, k: int, g: int, balanced: bool) -> NDArray[np.uint8]
     return rows
 
 
-@njit(cache=True)
+@njit()
 def support_counts(reports: Ints, weights: Floats, k: int, g: int, balanced: bool) -> Floats:
     """Total weight of the reports that support each secret; no list of their rows is kept."""
     total = np.zeros(k)

@@ -7,14 +7,14 @@ neither: reports were made with it.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Ints
+from ibukit._ground.numba_cache import njit
 from ibukit.mechanisms.sketches._hash_kernels import GAMMA, mix
 
 
-@njit(cache=True)
+@njit()
 def fill_buckets(out: NDArray[np.int32], row: int, width: int, seed: int) -> None:
     """The buckets of the secrets 0..len(out) - 1 under one function of the family."""
     key = mix(np.uint64(seed) + np.uint64(row + 1) * GAMMA)
@@ -24,7 +24,7 @@ def fill_buckets(out: NDArray[np.int32], row: int, width: int, seed: int) -> Non
         out[x] = np.int32(((v >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32))
 
 
-@njit(cache=True)
+@njit()
 def buckets(rows: Ints, k: int, width: int, seed: int) -> NDArray[np.int32]:
     """The buckets of k secrets under each of some functions, shape (len(rows), k)."""
     out = np.empty((rows.size, k), dtype=np.int32)
@@ -33,7 +33,7 @@ def buckets(rows: Ints, k: int, width: int, seed: int) -> NDArray[np.int32]:
     return out
 
 
-@njit(cache=True)
+@njit()
 def buckets_of(rows: Ints, secrets: Ints, width: int, seed: int) -> NDArray[np.int32]:
     """The bucket of each of n secrets under a function of its own, shape (n,)."""
     out = np.empty(rows.size, dtype=np.int32)
@@ -44,7 +44,7 @@ def buckets_of(rows: Ints, secrets: Ints, width: int, seed: int) -> NDArray[np.i
     return out
 
 
-@njit(cache=True)
+@njit()
 def bits_of_secrets(
     rows: Ints, packed: NDArray[np.uint8], k: int, width: int, seed: int
 ) -> NDArray[np.uint8]:
@@ -61,7 +61,7 @@ def bits_of_secrets(
     return out
 
 
-@njit(cache=True)
+@njit()
 def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, seed: int) -> None:
     """The bits that each secret sets in a cohort's Bloom filter, each once, and how many they are.
 
@@ -83,7 +83,7 @@ def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, se
                 sizes[x] += 1
 
 
-@njit(cache=True)
+@njit()
 def filter_levels(
     cohorts: Ints,
     packed: NDArray[np.uint8],
@@ -116,7 +116,7 @@ def filter_levels(
     return levels
 
 
-@njit(cache=True)
+@njit()
 def farthest_filters(
     cohorts: int, k: int, bits: int, hashes: int, seed: int, own: float, other: float
 ) -> float:

@@ -1,16 +1,16 @@
 """Loops of water filling over a million secrets, each touched once a round."""
 
 import numpy as np
-from numba import njit
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_cache import njit
 
 # Terms that are added up before they are added to the total: the rounding error of a sum grows with
 # the length of its blocks and with their number, not with their product.
 BLOCK = 1024
 
 
-@njit(cache=True)
+@njit()
 def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> float:
     """The beta with q(S) = beta (contrast + |S| off) for S = {q_z > beta off}; q sums to `total`.
 
@@ -40,7 +40,7 @@ def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> 
             done = end
 
 
-@njit(cache=True)
+@njit()
 def fill(
     theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float
 ) -> None:

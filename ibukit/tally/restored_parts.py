@@ -1,0 +1,79 @@
+"""Parts of a tally as a file holds them, which anybody may have written.
+
+A file whose checksum is right may still hold what no tally has: reports that the mechanism does not
+make, counts that are no counts, or mechanisms over different secrets. A number that is read would
+stand for another, so such a file is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit.domain.alphabet import Alphabet
+from ibukit.tally.likelihood_rows import LikelihoodRows
+from ibukit.tally.part import TallyPart, has_likelihood, make_tally_part
+
+# Reports whose form is checked at a time; those of bits take eight times the room then.
+BLOCK = 2**14
+
+
+def restored_part(mechanism: Any, reports: Any, counts: Any) -> TallyPart:
+    """Return the part, or raise ValueError if no tally has it."""
+    # Mechanisms stand above this room, and are known by what a tally asks of them.
+    if not isinstance(mechanism, LikelihoodRows) and not hasattr(mechanism, "restore_reports"):
+        raise ValueError(f"mechanism must be one, got {type(mechanism).__name__}")
+    if not isinstance(reports, np.ndarray) or not isinstance(counts, np.ndarray):
+        raise ValueError("reports and counts must be arrays")
+    if counts.dtype not in (np.int64, np.float64) or counts.shape != reports.shape[:1]:
+        raise ValueError(
+            f"counts must be one whole number or weight for each of {len(reports)} reports, got "
+            f"{counts.dtype} of shape {counts.shape}"
+        )
+    if not ((counts > 0) & np.isfinite(counts)).all():
+        raise ValueError("counts must be finite and above 0")
+    _refuse_other_reports(mechanism, reports)
+    part = make_tally_part(mechanism, reports, counts)
+    if len(part.counts) != len(reports):
+        raise ValueError("reports must be distinct")
+    return part
+
+
+def refuse_other_secrets(parts: Sequence[TallyPart], full: Any) -> None:
+    """Raise ValueError for parts over different alphabets, or for a full one that has an end."""
+    first = parts[0].mechanism.alphabet
+    if any(part.mechanism.alphabet != first for part in parts):
+        raise ValueError("parts must be over one alphabet")
+    if full is not None and (not isinstance(full, Alphabet) or full.bounded):
+        raise ValueError(f"the full alphabet must have no end, got {full!r}")
+
+
+def refuse_other_dropped(dropped: Sequence[Any]) -> None:
+    """Raise ValueError unless these are numbers of dropped reports by reason."""
+    reasons = [reason for reason, _ in dropped]
+    for reason, number in dropped:
+        good = isinstance(number, (int, float)) and not isinstance(number, bool)
+        if not isinstance(reason, str) or not good or not 0 <= number < np.inf:
+            raise ValueError(f"dropped must be numbers by reason, got {reason!r}: {number!r}")
+    if len(set(reasons)) < len(reasons):
+        raise ValueError("dropped must name each reason once")
+
+
+def _refuse_other_reports(mechanism: Any, reports: NDArray[Any]) -> None:
+    """Raise ValueError for reports that are not in the form in which the mechanism keeps them."""
+    if isinstance(mechanism, LikelihoodRows):
+        n = len(mechanism.entries)
+        if reports.dtype != np.int64 or not ((reports >= 0) & (reports < n)).all():
+            raise ValueError(f"reports must be from 0 to {n - 1}")
+        return
+    # Of sums no report is known.
+    if not has_likelihood(mechanism):
+        return
+    for start in range(0, len(reports), BLOCK):
+        kept = reports[start : start + BLOCK]
+        again = mechanism.check_reports(mechanism.restore_reports(kept))
+        if again.dtype != kept.dtype or not np.array_equal(again, kept):
+            raise ValueError(f"reports must be those of {mechanism!r}, in the form that it keeps")
