@@ -264,7 +264,7 @@ def test_what_a_newcomer_reads_first_is_short(name, most):
 def test_the_extensions_of_the_book_are_small():
     lines = [len(path.read_text("utf8").splitlines()) for path in (ROOT / "book/_ext").glob("*.py")]
     assert len(lines) > 5
-    assert sum(lines) <= 2470, "a well-kept extension may already do it"
+    assert sum(lines) <= 2520, "a well-kept extension may already do it"
 
 
 def test_the_readme_installs_extras_that_exist():
