@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 import notebooks
-from test_changed_chapters import assigned, setting
+from test_changed_chapters import assigned, raised, setting
 from test_verdicts import parsed
 
 CHAPTERS = {p.stem: p for p in notebooks.chapters() if p.parent.name == "chapters"}
@@ -99,6 +99,19 @@ def faults_of_range(notebook: Any) -> list[str]:
     return found
 
 
+def at_end(notebook: Any, end: int) -> Any:
+    """The notebook with each number of its setting at the low end, 0, or the high end, 1."""
+    first = code_cells(notebook)[0]
+    numbers, said = setting(notebook), ranges(first["source"])
+    lines = first["source"].split("\n")
+    for name in sorted(said, key=lambda name: -numbers[name].col_offset):
+        node, i = numbers[name], numbers[name].lineno - 1
+        value = type(node.value)(said[name][end])
+        lines[i] = f"{lines[i][: node.col_offset]}{value!r}{lines[i][node.end_col_offset :]}"
+    first["source"] = "\n".join(lines)
+    return notebook
+
+
 def copied(notebook: Any) -> Any:
     """A new notebook with the shown cells, one below the other."""
     new = nbformat.v4.new_notebook(metadata=notebooks.METADATA)
@@ -123,6 +136,13 @@ def test_the_shown_cells_run_one_after_the_other(stem, tmp_path):
 @pytest.mark.parametrize("stem", CHAPTERS)
 def test_a_first_cell_says_how_far_its_numbers_may_be_changed(stem):
     assert faults_of_range(read(stem)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("stem", CHAPTERS)
+def test_a_chapter_runs_at_both_ends_of_its_range(stem, end):
+    assert raised(at_end(read(stem), end), CHAPTERS[stem].parent) == []
 
 
 # Negative controls
@@ -175,6 +195,13 @@ def test_a_range_that_is_not_said_or_too_narrow_is_found(source, says):
     found = faults_of_range(toy(source, published))
     assert len(found) == len(says)
     assert all(a.startswith(b) for a, b in zip(found, says, strict=True))
+
+
+@pytest.mark.parametrize(("end", "value"), [(0, "0.025"), (1, "10.0")])
+def test_the_ends_of_a_range_are_put_into_the_first_cell(end, value):
+    published = "claims.published((EPSILON, SEED) == (0.5, 7))"
+    first = at_end(toy(FIRST, published), end).cells[0]
+    assert first["source"] == FIRST.replace("0.5,", f"{value},")
 
 
 def test_a_shown_cell_that_needs_a_hidden_one_does_not_run(tmp_path):
