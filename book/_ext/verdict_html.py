@@ -43,9 +43,9 @@ def bars(counts: Counts, page: str) -> str:
     lines = "".join(_bar(letter, found, most, page) for letter, found in counts.results.items())
     return (
         f'<div class="verdict-bars"><p><strong>{counts.n_results} results of five papers'
-        f"</strong>, checked one by one. Another {counts.n_settings} rows are settings, inputs that "
-        f"we took from the papers; they do not count as results. {counts.ours} rows are results of "
-        "ours; no count includes them.</p>"
+        f"</strong>, checked one by one. Another {counts.n_settings} rows are settings, inputs "
+        f"that we took from the papers; they do not count as results. {counts.ours} rows are "
+        "results of ours; no count includes them.</p>"
         f'<ul class="verdict-key">{key}</ul><ul class="verdict-papers">{lines}</ul></div>'
     )
 
