@@ -71,6 +71,7 @@ browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/check_book.py --jobs $(JOBS)
 	$(BIN)/python scripts/print_book.py --self-test
 	$(BIN)/python scripts/print_book.py --check --jobs $(JOBS)
+	$(BIN)/python scripts/first_minute.py
 	$(BIN)/python scripts/check_moving_figures.py --self-test
 	$(BIN)/python scripts/check_moving_figures.py
 	$(BIN)/python scripts/check_try.py --self-test

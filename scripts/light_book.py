@@ -25,9 +25,10 @@ from fontTools import subset
 
 ROOT = Path(__file__).resolve().parents[1]
 BUNDLE = "tex-chtml.js"
-# Folders of MathJax that the bundle loads from on demand: fonts, packages of TeX, and what its menu
-# offers, such as another renderer or the explorer, which speaks English.
-LOADED_ON_DEMAND = ("output", "input/tex", "a11y", "sre/mathmaps/base.json", "sre/mathmaps/en.json")
+# What the bundle loads on demand: fonts, packages of TeX, and the explorer of its menu, in English.
+# Another renderer is not among them, and book.js takes it off the menu.
+SPEECH = ("a11y", "sre/mathmaps/base.json", "sre/mathmaps/en.json")
+LOADED_ON_DEMAND = ("output/chtml", "input/tex", *SPEECH)
 UNUSED = ("**/*.map", "**/*webpack-macros.html", "locales", "scripts/fontawesome.js")
 FONTS = "vendor/fontawesome/webfonts"
 ICONS = "icons.woff"
@@ -180,6 +181,7 @@ def light_drawing(svg: str) -> str:
         if '"data:' in found[0]:
             return found[0]
         tag = NUMBER.sub(light_number, SPACE.sub(" ", found[0]))
+        tag = re.sub(r' transform="rotate\(-?0 [^"]*"', "", tag)
         tag = re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in named else "", tag)
         tag = re.sub(r'(?<= d=")[^"]*', lambda m: re.sub(r" ?([A-Za-z]) ?", r"\1", m[0]), tag)
         return FONT.sub("", tag)

@@ -8,13 +8,15 @@ A page of the book folds its evidence, its proofs and its solutions; on paper no
 so all of it must be printed. The check prints every page of the book and counts what the PDF
 draws: a sheet with hardly anything on it, or a text of which a good part is not drawn, is a
 finding. With --out the pages are printed in the order of the contents and joined by `pdfunite`, of
-poppler.
+poppler. A link to another page leads to the published book, if the environment's BOOK_URL says
+where that is; otherwise it is printed as words, because the server of the pages is gone.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -55,6 +57,17 @@ EXPECTED = r"""() => {
 }"""
 
 
+# A link to another page of the server leads to the book's address, or nowhere.
+LEAD_AWAY = """book => {
+  for (const link of document.querySelectorAll('a[href]')) {
+    const to = new URL(link.href);
+    if (to.origin !== location.origin || (to.pathname === location.pathname && to.hash)) continue;
+    if (book) link.href = book.replace(/\\/$/, '') + to.pathname + to.hash;
+    else link.removeAttribute('href');
+  }
+}"""
+
+
 def sheets(pdf: bytes) -> list[tuple[int, int]]:
     """Glyphs and strokes on each sheet of a PDF that Chromium wrote."""
     objects = {
@@ -83,13 +96,18 @@ def sheets(pdf: bytes) -> list[tuple[int, int]]:
     return [drawn(int(found[1])) if found else (0, 0) for found in contents]
 
 
-def printed(browser: Browser, address: str) -> tuple[bytes, int]:
-    """A page as a PDF, and the number of characters that it ought to show."""
+def printed(browser: Browser, address: str, book: str | None = None) -> tuple[bytes, int]:
+    """A page as a PDF, and the number of characters that it ought to show.
+
+    With the address of the book, or an empty one, no link leads to the server of the page.
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     context.set_default_timeout(PATIENCE)
     tab = context.new_page()
     tab.goto(address, wait_until="load")
     tab.evaluate(WAIT_UNTIL_DRAWN)
+    if book is not None:
+        tab.evaluate(LEAD_AWAY, book)
     pdf = tab.pdf(print_background=True, format="A4")
     tab.emulate_media(media="print")
     tab.evaluate("() => dispatchEvent(new Event('beforeprint'))")
@@ -144,8 +162,12 @@ def check(html: Path, jobs: int) -> list[str]:
 LINES = "<br>".join(f"Line {i} of a text that fills a sheet or two." for i in range(90))
 FADES = "details > p { animation: f 9s } @keyframes f { from { opacity: 0 } to { opacity: 0 } }"
 OPENS = "onbeforeprint = () => document.querySelector('details').open = true"
+# a link that is made while the page is printed, as nothing in the book does
+LATE_LINK = "onbeforeprint = () => document.body.innerHTML += '<a href=good.html>x</a>'"
 TRIALS = {
     "good": (f"<p>{LINES}</p>", False),
+    "linked": (f"<p id='a'><a href='good.html'>x</a> <a href='#a'>y</a>{LINES}</p>", False),
+    "late-link": (f"<p>{LINES}</p><script>{LATE_LINK}</script>", True),
     "folded": (f"<details><summary>A proof</summary><p>{LINES}</p></details>", True),
     "opened": (
         f"<details><summary>A proof</summary><p>{LINES}</p></details><script>{OPENS}</script>",
@@ -170,6 +192,8 @@ def self_test() -> list[str]:
         with serve(Path(folder)) as home:
             for name, (_, is_wrong) in TRIALS.items():
                 found = faults(*printed(browser, f"{home}{name}.html"))
+                if home.encode() in printed(browser, f"{home}{name}.html", "")[0]:
+                    found.append("a link leads to the server")
                 if bool(found) != is_wrong:
                     wrong.append(f"{name}.html: expected {is_wrong}, found {found}")
     right = len(TRIALS) - len(wrong)
@@ -188,7 +212,10 @@ def join(html: Path, out: Path) -> list[str]:
         files = []
         for i, name in enumerate(names):
             files.append(Path(folder) / f"{i:03}.pdf")
-            files[-1].write_bytes(printed(browser, home + name)[0])
+            page = printed(browser, home + name, os.environ.get("BOOK_URL", ""))[0]
+            if home.encode() in page:
+                return [f"{name}: a link leads to {home}, which is gone when somebody reads it"]
+            files[-1].write_bytes(page)
         subprocess.run([unite, *map(str, files), str(out)], check=True)
     print(f"print_book: {len(names)} pages in {out}, {out.stat().st_size / 1e6:.1f} MB")
     return []

@@ -76,6 +76,12 @@ addEventListener("load", () => {
     if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;
 });
 
+// The book serves one renderer of formulas (scripts/light_book.py), so their menu offers no other.
+addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise;
+  window.MathJax?.startup?.document?.menu?.menu?.findID("Settings", "Renderer")?.disable();
+});
+
 // On a phone a formula in a line may be wider than the page, which would cut it off.
 addEventListener("load", async () => {
   if (!matchMedia("(max-width: 600px)").matches) return;

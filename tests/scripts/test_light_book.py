@@ -153,6 +153,8 @@ SANS = "font-family: 'DejaVu Sans', Verdana, sans-serif"
         ('<g transform="scale(0.132 -0.001236)"/>', '<g transform="scale(0.132 -0.00124)"/>'),
         ("<text>3.14159</text>", "<text>3.14159</text>"),
         ('<g id="a1"/><use href="#b2"/><g id="b2"/>', '<g/><use href="#b2"/><g id="b2"/>'),
+        ('<text x="1" transform="rotate(-0 1 2)">', '<text x="1">'),
+        ('<text transform="rotate(-90 1 2)">', '<text transform="rotate(-90 1 2)">'),
         ('<path style="fill: #123456"/>', '<path style="fill: #123456"/>'),
         ('<image href="data:a1.23456\n"/>', '<image href="data:a1.23456\n"/>'),
         ("<!-- 1 -->\n<metadata>x</metadata>\n<g/>", "<g/>"),
