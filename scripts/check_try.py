@@ -195,9 +195,28 @@ def link(reader: Reader) -> None:
     reader.expect("HTML in a label becomes a part of the page", not harmed)
 
 
+def load(reader: Reader) -> None:
+    """Load a table of reports that the chosen mechanism can hardly have made."""
+    rows = ["person,how", *(f"{i},{'bus' if i % 10 else 'car'}" for i in range(1000))]
+    reader.tab.locator(".try [name=mechanism]").select_option("krr")
+    file = {"name": "a.csv", "mimeType": "text/csv", "buffer": "\n".join(rows).encode()}
+    reader.tab.locator(".try [name=file]").set_input_files(file)
+    reader.tab.wait_for_function("document.querySelector('.try [name=data]').value[0] === 'p'")
+    reader.tab.locator(".try [name=epsilon]").fill("ln 3")
+    reader.tab.wait_for_selector(".try:not([data-state=busy])", state="attached")
+    found = {row["label"]: row["reports"] for row in reader.facts()["rows"]}
+    wanted = {"bus": 0.9, "car": 0.1}
+    same = found.keys() == wanted.keys() and all(
+        shares(found[name]) == [share] for name, share in wanted.items()
+    )
+    reader.expect(f"the file gives {found}, not {wanted}", same)
+    told = reader.tab.locator("[data-part=misfit]").is_visible()
+    reader.expect("reports that do not fit are not told", told)
+
+
 def refusal(reader: Reader) -> None:
     """Type a mistake, and mend it."""
-    reader.fill({"mechanism": "krr", "data": "a, 5\nb, -3"}, "refused")
+    reader.fill({"kind": "counts", "mechanism": "krr", "data": "a, 5\nb, -3"}, "refused")
     problem = reader.tab.locator("[data-part=problem]")
     shown = problem.is_visible() and "negative" in problem.inner_text()
     reader.expect("a mistake is not answered on the page", shown)
@@ -256,7 +275,12 @@ def use(
 
 def examples() -> list[Step]:
     """Use each example, a link and a mistake."""
-    return [*(lambda reader, name=name: example(reader, name) for name in EXAMPLES), link, refusal]
+    return [
+        *(lambda reader, name=name: example(reader, name) for name in EXAMPLES),
+        link,
+        load,
+        refusal,
+    ]
 
 
 def check(browser: Any, html: Path) -> list[str]:
@@ -294,6 +318,8 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
     "the link forgets": ("page", "#${query}`", "`", "the link gives"),
     "something is sent": ("page", "now = null;\n", "now = null; new Image().src = 'http://a.test/'\n",
                           "requests"),
+    "a file is not read": ("page", "...kit.read.guess(text)", "", "the file gives"),
+    "a misfit is not told": ("page", 'part("misfit").hidden =', "void", "do not fit"),
     "a script fails": ("page", '"use strict";', '"use strict"; gone();', "script error"),
 }  # fmt: skip
 
