@@ -1,5 +1,6 @@
 """Files with a right checksum that hold what no object of ibukit has: they are refused by name."""
 
+import json
 import re
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import ibukit as ik
 from attacks import Content, changed, forge, opened, sign
-from ibukit.files import file_format
+from ibukit.files import file_format, journal
 
 LINE = ik.RandomizedResponse(3, 1.0)
 BITS = ik.Rappor(3, 1.0)
@@ -266,6 +267,75 @@ def test_the_optimum_of_another_machine_is_read_but_no_channel_of_less_privacy(s
     changed(path, other_mechanism(NEARLY))
     with pytest.raises(ik.errors.ForeignFile, match="a level of at most 2 beta = 2 per unit"):
         ik.Privic(4, beta=1.0, path=path, **steps)
+
+
+def rows_of(value):
+    """Replace the numbers of the one estimator by another value."""
+
+    def change(entry):
+        entry["estimators"] = {"MLE": value}
+
+    return change
+
+
+def number(value):
+    return rows_of({"emd": value, "status": "CONVERGED"})
+
+
+LINES = {
+    "a text for a number": number("0.5"),
+    "nothing for a number": number(None),
+    "a list for a number": number([0.5]),
+    "a mapping for a number": number({"x": 0.5}),
+    "true for a number": number(True),
+    "a number for a status": rows_of({"emd": 0.5, "status": 1}),
+    "no numbers": rows_of({}),
+    "a list of numbers": rows_of([0.5]),
+    "a text": rows_of("emd"),
+    "another estimator": lambda entry: entry.update(estimators={"INV": {"emd": 0.5}}),
+    "a list of estimators": lambda entry: entry.update(estimators=["MLE"]),
+    "a repetition in text": lambda entry: entry.update(repetition="0"),
+    "a negative repetition": lambda entry: entry.update(repetition=-1),
+    "half a repetition": lambda entry: entry.update(repetition=0.5),
+    "a number for a mechanism": lambda entry: entry.update(mechanism=5),
+    "a list for a mechanism": lambda entry: entry.update(mechanism=["k-RR"]),
+    "a field more": lambda entry: entry.update(path="planted"),
+}
+
+
+@pytest.mark.parametrize("what", [None, *LINES])
+def test_a_line_of_a_journal_that_is_no_repetition_is_refused(what, tmp_path):
+    path, question = tmp_path / "runs", {"seed": 1, "estimators": {"MLE": "mle"}}
+    entry = {"mechanism": "k-RR", "repetition": 0}
+    entry["estimators"] = {"MLE": {"emd": 0.5, "gap": float("inf"), "status": "CONVERGED"}}
+    if what is not None:
+        LINES[what](entry)
+    line = json.dumps(entry).encode()
+    signed = line[:-1] + b', "sha256": "' + journal._checksum(line) + b'"}\n'
+    path.write_bytes(journal._line(question | journal.LINES) + signed)
+    before = path.read_bytes()
+    if what is None:
+        with journal.open_journal(path, question) as (finished, _):
+            assert finished.keys() == {("k-RR", 0)}
+        return
+    with (
+        pytest.raises(ik.errors.ForeignFile, match="a repetition in each line, line 2"),
+        journal.open_journal(path, question),
+    ):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_a_journal_larger_than_memory_is_refused_by_its_first_bytes(tmp_path):
+    path = tmp_path / "runs"
+    with path.open("wb") as file:
+        file.truncate(1 << 42)
+    with (
+        pytest.raises(ik.errors.ForeignFile, match="a new file or one that replicate began"),
+        journal.open_journal(path, {"seed": 1, "estimators": {}}),
+    ):
+        pass
+    assert path.stat().st_size == 1 << 42
 
 
 def test_what_is_changed_here_is_read_where_nothing_is_changed(tmp_path):
