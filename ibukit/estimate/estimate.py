@@ -1150,14 +1150,16 @@ class Estimate(ReadOnlyArrays):
         for name in ("log_likelihood", "gap"):
             if type(getattr(self, name)) is not float:
                 raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}")
-        if not self.gap >= 0:
-            raise ValueError(f"gap must not be negative, got {self.gap}")
-        arguments.whole("n_iter", self.n_iter, 0)
-        arguments.text("method", self.method)
         if self.tally is not None and (
             not isinstance(self.tally, Tally) or self.tally.alphabet != self.alphabet
         ):
             raise ValueError("tally must be of the secrets of the estimate")
+        # Of sums of bits no likelihood is known, and so no gap.
+        known = self.tally is None or all(has_likelihood(p.mechanism) for p in self.tally.parts)
+        if known and not self.gap >= 0:
+            raise ValueError(f"gap must not be negative, got {self.gap}")
+        arguments.whole("n_iter", self.n_iter, 0)
+        arguments.text("method", self.method)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

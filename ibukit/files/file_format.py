@@ -107,7 +107,12 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
     with path.open("rb") as file:
         head = HEAD.fullmatch(file.readline(MAX_HEAD))
         # A file of another program may be larger than memory, so it is not read any further.
-        content = b"" if head is None else file.read()
+        try:
+            content = b"" if head is None else file.read()
+        except (MemoryError, OverflowError):
+            raise ForeignFile(
+                f"path must be a file that {kind} wrote, {path} is larger than the memory"
+            ) from None
     if head is None or head[1].decode() != kind:
         other = "" if head is None else f": {head[1].decode()} wrote it"
         raise ForeignFile(

@@ -23,7 +23,11 @@ Key = tuple[str, int]
 # The numbers of each estimator.
 Rows = dict[str, dict[str, Any]]
 
+# Every line is a mapping in JSON.
+BEGINNING = b'{"'
 FIELDS = {"mechanism", "repetition", "estimators"}
+# Fields of a repetition that are words; all others are numbers.
+WORDS = {"status"}
 # Names that a question may lack.
 OPTIONAL = {"losses"}
 # The first line says this besides the question, for whoever reads the file without ibukit.
@@ -40,6 +44,7 @@ def open_journal(
     with path.open("ab") as file:
         # The lock comes first: a line that another run is about to finish would look cut short.
         lock(file, path)
+        _refuse_other_beginning(path)
         content = path.read_bytes()
         # Whatever follows the last line break was cut short, and is computed again.
         whole = content[: content.rfind(b"\n") + 1]
@@ -60,6 +65,14 @@ def open_journal(
         if not whole:
             append(_line(header))
         yield finished, write
+
+
+def _refuse_other_beginning(path: Path) -> None:
+    """Refuse a file of another program by its first bytes, as it may be larger than memory."""
+    with path.open("rb") as file:
+        beginning = file.read(len(BEGINNING))
+    if not BEGINNING.startswith(beginning):
+        raise _foreign(path)
 
 
 def _line(values: dict[str, Any]) -> bytes:
@@ -96,13 +109,35 @@ def _read(path: Path, lines: list[bytes], header: dict[str, Any]) -> dict[Key, R
                 "out"
             )
         entry = _parsed(rest)
-        if entry.keys() != FIELDS or entry["estimators"].keys() != header["estimators"].keys():
+        if not _is_repetition(entry, header["estimators"]):
             raise ForeignFile(
                 f"path must hold a repetition in each line, line {number} of {path} is none; take "
                 "it out"
             )
         finished.setdefault((entry["mechanism"], entry["repetition"]), entry["estimators"])
     return finished
+
+
+def _is_repetition(entry: dict[str, Any], estimators: dict[str, Any]) -> bool:
+    """Return whether a line holds numbers and words of all estimators, as `replicate` writes."""
+    if entry.keys() != FIELDS or not isinstance(entry["estimators"], dict):
+        return False
+    rows = entry["estimators"]
+    return (
+        isinstance(entry["mechanism"], str)
+        and type(entry["repetition"]) is int
+        and entry["repetition"] >= 0
+        and rows.keys() == estimators.keys()
+        and all(
+            isinstance(row, dict)
+            and row
+            and all(
+                type(value) is str if name in WORDS else type(value) in (int, float)
+                for name, value in row.items()
+            )
+            for row in rows.values()
+        )
+    )
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -85,7 +85,10 @@ def from_json(value: Any, arrays: Arrays) -> Any:
         return frozen(arrays[value["array"]])
     if "labels" in value:
         # A tuple is a list in JSON, and no label is a list.
-        return [tuple(each) if isinstance(each, list) else each for each in value["labels"]]
+        labels = [tuple(each) if isinstance(each, list) else each for each in value["labels"]]
+        if not _are_storable(labels):
+            raise ValueError(f"labels must be strings or numbers or tuples of them, got {labels!r}")
+        return labels
     kind = _own_class(value["class"])
     if kind is None:
         raise ValueError(f"this release has no class {value['class']!r} that a file may hold")
@@ -103,13 +106,18 @@ def from_json(value: Any, arrays: Arrays) -> Any:
 
 def _labels(values: NDArray[Any]) -> dict[str, Any]:
     labels = values.tolist()
-    parts = [part for label in labels for part in (label if type(label) is tuple else (label,))]
-    if not all(isinstance(part, LABELS) for part in parts):
+    if not _are_storable(labels):
         raise TypeError(
             "alphabet must be an Alphabet of strings or numbers or of tuples of them, a Line or a "
             f"Grid to be written to a file, got the labels {shown_labels(values)}"
         )
     return {"labels": labels}
+
+
+def _are_storable(labels: list[Any]) -> bool:
+    """Return whether a file can hold these labels."""
+    parts = [part for label in labels for part in (label if type(label) is tuple else (label,))]
+    return all(isinstance(part, LABELS) for part in parts)
 
 
 def _own_class(name: str) -> Any:

@@ -41,10 +41,21 @@ def data_files(paths: list[str]) -> list[DataFile]:
     FileNotFoundError
         If a path has no file.
     ValueError
-        If a file is neither Parquet nor text, or some are Parquet and others text.
+        If a file is neither Parquet nor text, or some are Parquet and others text, or one is there
+        twice.
     """
     files = [file for path in paths for file in _expand(path)]
+    seen: set[str] = set()
     for file in files:
+        place = file.path if is_url(file.path) else os.path.abspath(file.path)
+        if place in seen:
+            raise ValueError(
+                f"table must name each file once, got {file.path!r} twice: its reports would count "
+                "twice"
+            )
+        seen.add(place)
+        if file.columnar and not is_url(file.path) and not os.path.isfile(file.path):
+            raise ValueError(f"table {file.path!r} must be a file, it is a pipe or a device")
         if not file.path.lower().endswith(PARQUET + DELIMITED):
             raise ValueError(
                 f"table {file.path!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); "
@@ -75,7 +86,7 @@ def _expand(path: str) -> list[DataFile]:
         return [DataFile(path, {})]
     if os.path.isdir(path):
         _refuse_logs(Path(path))
-        root, found = Path(path), sorted(file for file in Path(path).rglob("*") if file.is_file())
+        root, found = Path(path), _files_below(Path(path))
     else:
         # What a pattern names before its first sign is meant, whatever it is called.
         root = Path(path.split("*")[0].split("?")[0].split("[")[0]).parent
@@ -95,6 +106,23 @@ def _expand(path: str) -> list[DataFile]:
             + (", but of hidden ones, whose names begin with _ or ." if found else "")
         )
     return files
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return all files in a folder; raise OSError where one may be that cannot be seen."""
+
+    def refuse(error: OSError) -> None:
+        if not any(map(_is_hidden, Path(error.filename).relative_to(folder).parts)):
+            raise error
+
+    found = []
+    for parent, _, names in os.walk(folder, onerror=refuse):
+        for file in (Path(parent, name) for name in names):
+            if file.is_file():
+                found.append(file)
+            elif file.is_symlink() and not _is_hidden(file.name) and not file.exists():
+                raise FileNotFoundError(f"table {str(folder)!r} has a link to no file, {file}")
+    return sorted(found)
 
 
 def _refuse_logs(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import shutil
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from ibukit.tables.table import ReportTable
 CHUNK_LINES = 2**18
 # Signs that other programs write between columns: where a comma is in numbers, a semicolon.
 OTHER_DELIMITERS = (";", "\t", "|")
+# A gzip file begins with these two bytes, whatever its name is.
+GZIP = b"\x1f\x8b"
 # Errors of a gzip file that is damaged or cut short.
 GZIP_ERRORS = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -41,14 +44,13 @@ class TextFile(ReportTable):
         self, path: str, delimiter: str | None = None, partition: Mapping[str, str | None] = {}
     ) -> None:
         self.shown = "standard input" if path == "-" else path
-        self._path = Path(path) if path != "-" else self._spooled()
+        self._path = self._readable_twice(path)
         name = self._path.name.lower().removesuffix(".gz")
         self.delimiter = delimiter or ("\t" if name.endswith(".tsv") else ",")
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         with self._bytes() as file:
-            # A gzip file begins with these two bytes, whatever its name is.
-            self._zipped = file.read(2) == b"\x1f\x8b"
+            self._zipped = file.read(len(GZIP)) == GZIP
         self.headless = False
         self._header = next(self._rows(), (0, []))[1]
         if not self._header:
@@ -251,12 +253,26 @@ class TextFile(ReportTable):
     def _bytes(self) -> IO[bytes]:
         return self._path.open("rb")
 
-    def _spooled(self) -> Path:
-        """Copy standard input to a file: it is read a second time to locate an error."""
+    def _readable_twice(self, path: str) -> Path:
+        """Return the path of a file that holds the text, also of standard input and of pipes."""
+        if path == "-":
+            return self._spooled(sys.stdin.buffer)
+        # What a pipe has given once it does not give again.
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            with open(path, "rb") as pipe:
+                return self._spooled(pipe)
+        return Path(path)
+
+    def _spooled(self, source: IO[bytes]) -> Path:
+        """Copy a stream to a file: it is read a second time to locate an error."""
         # The temporary file lives as long as the table.
         spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115
         weakref.finalize(self, spool.close)
-        shutil.copyfileobj(sys.stdin.buffer, spool)
+        beginning = source.read(len(GZIP))
+        spool.write(beginning)
+        # A stream without an end, as /dev/zero, does not fill the disk.
+        rest: Any = source if beginning == GZIP else BoundedLines(source, self.shown)
+        shutil.copyfileobj(rest, spool)
         spool.flush()
         return Path(spool.name)
 

@@ -73,6 +73,13 @@ class LikelihoodRows(arguments.ReadOnlyArrays):
             entries=arguments.frozen(self.entries), log_factors=arguments.frozen(self.log_factors)
         )
 
+    def _refuse_other_content(self) -> None:
+        """Raise ValueError for rows of a file that no observation has."""
+        largest = self.entries.max(axis=1, initial=0)
+        good = (self.entries >= 0).all() and (largest > 0).all() and np.isfinite(largest).all()
+        if not good or not np.isfinite(self.log_factors).all():
+            raise ValueError("likelihoods must be finite, not negative, and above 0 in each row")
+
     @classmethod
     def read(cls, L: Any, alphabet: Any) -> tuple[LikelihoodRows, list[Any] | None]:
         """Return the rows of a matrix from outside, and their labels if they have some."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ibukit.domain.alphabet import Alphabet
 from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart, has_likelihood, make_tally_part
+from ibukit.tally.survey import Survey
 
 # Reports whose form is checked at a time; those of bits take eight times the room then.
 BLOCK = 2**14
@@ -51,15 +52,16 @@ def refuse_other_secrets(parts: Sequence[TallyPart], full: Any) -> None:
         raise ValueError(f"the full alphabet must have no end, got {full!r}")
 
 
-def refuse_other_dropped(dropped: Sequence[Any]) -> None:
-    """Raise ValueError unless these are numbers of dropped reports by reason."""
-    reasons = [reason for reason, _ in dropped]
-    for reason, number in dropped:
-        good = isinstance(number, (int, float)) and not isinstance(number, bool)
-        if not isinstance(reason, str) or not good or not 0 <= number < np.inf:
-            raise ValueError(f"dropped must be numbers by reason, got {reason!r}: {number!r}")
-    if len(set(reasons)) < len(reasons):
-        raise ValueError("dropped must name each reason once")
+def refuse_other_surveys(parts: Sequence[TallyPart], surveys: Sequence[Any]) -> None:
+    """Raise ValueError for sums of weights that are not those of the reports."""
+    for part, survey in zip(parts, surveys, strict=True):
+        if survey is None:
+            continue
+        if not isinstance(survey, Survey) or (survey.at >= len(part.counts)).any():
+            raise ValueError("surveys must be of the reports of each part")
+        sums = np.bincount(survey.at, survey.weights, len(part.counts))
+        if not np.allclose(sums, part.counts, rtol=1e-9, atol=0):
+            raise ValueError("weights of a survey must sum to those of the reports")
 
 
 def _refuse_other_reports(mechanism: Any, reports: NDArray[Any]) -> None:

@@ -79,6 +79,22 @@ class Survey(arguments.ReadOnlyArrays):
         if self.replicates.shape[1:] != e or self.sizes.shape != (len(self.strata),):
             raise ValueError("a survey must have a size for each stratum, and replicates by entry")
 
+    def _refuse_other_content(self) -> None:
+        """Raise ValueError for sums of a file that no weights have."""
+        for name, places, least, end in (
+            ("at", self.at, 0, None),
+            ("stratum", self.stratum, 0, len(self.strata)),
+            ("cluster", self.cluster, NO_CLUSTER, len(self.clusters)),
+            ("sizes", self.sizes, 0, None),
+        ):
+            beyond = end is not None and (places >= end).any()
+            if places.dtype.kind != "i" or (places < least).any() or beyond:
+                raise ValueError(f"{name} of a survey must be places in its lists")
+        for name in ("weights", "squares", "rows", "deviations", "replicates"):
+            sums = getattr(self, name)
+            if not np.isfinite(sums).all() or (name != "replicates" and (sums < 0).any()):
+                raise ValueError(f"{name} of a survey must be finite and not negative")
+
     @classmethod
     def of_rows(
         cls,

@@ -26,7 +26,7 @@ from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
 from ibukit.tally import restored_parts
 from ibukit.tally.counted_reports import as_html, counted_reports
-from ibukit.tally.dropped_reports import counted, none_left, sum_dropped
+from ibukit.tally.dropped_reports import counted, none_left, refuse_other_dropped, sum_dropped
 from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
@@ -533,8 +533,9 @@ class Tally(arguments.ReadOnlyArrays):
         """Return the tally of which a file holds this."""
         listed = tuple(restored_parts.restored_part(*part) for part in parts)
         restored_parts.refuse_other_secrets(listed, full_alphabet)
-        restored_parts.refuse_other_dropped(dropped)
+        refuse_other_dropped(dropped)
         if surveys:
+            restored_parts.refuse_other_surveys(listed, surveys)
             listed = tuple(
                 part.with_survey(survey) for part, survey in zip(listed, surveys, strict=True)
             )

@@ -11,7 +11,7 @@ from typing import Any, Self
 from ibukit._ground.typing import override
 from ibukit.files.json_values import storable
 from ibukit.files.storage import load, save
-from ibukit.tally.dropped_reports import sum_dropped
+from ibukit.tally.dropped_reports import refuse_other_dropped, sum_dropped
 
 
 @storable
@@ -134,8 +134,16 @@ class TallyGroups(Mapping[Any, Any]):
         tallies: Sequence[Any],
         dropped: Sequence[tuple[str, int]],
     ) -> Self:
+        if not names or isinstance(names, str) or not all(isinstance(n, str) for n in names):
+            raise ValueError(f"groups must have names of columns, got {names!r}")
+        # `Tally` stands above this module; it alone keeps parts.
+        if not all(hasattr(tally, "parts") for tally in tallies):
+            raise ValueError("each group must have a tally")
+        refuse_other_dropped(dropped)
         if len(names) > 1:
             groups = [tuple(group) for group in groups]
+        if len(set(groups)) < len(groups):
+            raise ValueError("each group must be there once")
         return cls(names, dict(zip(groups, tallies, strict=True)), dict(dropped))
 
     @override

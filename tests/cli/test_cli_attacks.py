@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 
 import pandas as pd
@@ -174,6 +175,25 @@ def test_names_that_are_none_are_one_line(name, folder, capsys):
     refused(capsys, *KRR, reports=name)
     refused(capsys, mechanism=f"{name}.json")
     refused(capsys, *KRR, "--out", f"{name}.csv")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no such folder")
+def test_the_output_of_another_program_is_read_whole(folder, capsys):
+    """As in `ibukit estimate <(zcat reports.csv.gz)`; a pipe holds 64 kilobytes."""
+    reading, writing = os.pipe()
+    content = b"report\n" + b"a\na\nb\n" * 50_000
+
+    def fill():
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(content)
+
+    writer = threading.Thread(target=fill, daemon=True)
+    writer.start()
+    words = ["--labels", "a,b", "--epsilon", "30"]
+    assert estimate(*words, reports=f"/dev/fd/{reading}") == 0
+    writer.join()
+    os.close(reading)
+    assert "a,0.6666" in capsys.readouterr().out
 
 
 def test_a_line_without_an_end_is_one_line(folder, capsys):

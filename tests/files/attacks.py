@@ -39,18 +39,18 @@ class Content:
     """The arguments of the object in a file, to be read and set by name, arrays among them."""
 
     def __init__(self, values: dict, arrays: dict) -> None:
-        self.values, self.arrays = values["content"]["arguments"], arrays
+        self.fields, self.arrays = values["content"]["arguments"], arrays
 
     def __getitem__(self, name):
-        value = self.values[name]
+        value = self.fields[name]
         is_array = isinstance(value, dict) and "array" in value
         return self.arrays[value["array"]] if is_array else value
 
     def __setitem__(self, name, value):
         if isinstance(value, np.ndarray):
-            self.arrays[self.values[name]["array"]] = value
+            self.arrays[self.fields[name]["array"]] = value
         else:
-            self.values[name] = value
+            self.fields[name] = value
 
 
 def changed(path: Path, change) -> None:

@@ -1,13 +1,15 @@
 """Files with a right checksum that hold what no object of ibukit has: they are refused by name."""
 
+import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
 from attacks import Content, changed, forge, opened, sign
-from ibukit.files import file_format
+from ibukit.files import file_format, journal
 
 LINE = ik.RandomizedResponse(3, 1.0)
 BITS = ik.Rappor(3, 1.0)
@@ -16,7 +18,7 @@ LABELS = ik.RandomizedResponse(["a", "b", "c"], 1.0)
 
 def part_arrays(content, reports=None, counts=None):
     """Replace reports or counts of the first part of a tally."""
-    _, kept, number = content.values["parts"][0]
+    _, kept, number = content.fields["parts"][0]
     for where, array in ((kept, reports), (number, counts)):
         if array is not None:
             content.arrays[where["array"]] = np.asarray(array)
@@ -26,7 +28,7 @@ def of_part(place, value):
     """Replace an entry of the first part by a value of JSON."""
 
     def change(content):
-        content.values["parts"][0][place] = value
+        content.fields["parts"][0][place] = value
 
     return change
 
@@ -45,15 +47,15 @@ def field(name, value):
 
 def first_mechanism(**arguments):
     def change(content):
-        content.values["parts"][0][0]["arguments"].update(arguments)
+        content.fields["parts"][0][0]["arguments"].update(arguments)
 
     return change
 
 
 def repeated_part(content):
-    content.values["parts"] = content.values["parts"] * 2
-    other = dict(content.values["parts"][0][0]["arguments"], alphabet={"class": "Nothing"})
-    content.values["parts"][1] = [{"class": "RandomizedResponse", "arguments": other}] * 3
+    content.fields["parts"] = content.fields["parts"] * 2
+    other = dict(content.fields["parts"][0][0]["arguments"], alphabet={"class": "Nothing"})
+    content.fields["parts"][1] = [{"class": "RandomizedResponse", "arguments": other}] * 3
 
 
 TALLIES = {
@@ -122,6 +124,114 @@ def test_bits_that_no_report_has_are_refused(rows, tmp_path):
     changed(path, reports(np.array(rows, dtype=np.uint8)))
     with pytest.raises(ik.errors.ForeignFile, match="the content of"):
         ik.Tally.load(path)
+
+
+GROUPED = pd.DataFrame({"report": [0, 1, 2, 0], "group": ["x", "x", "y", "y"]})
+GROUPS = {
+    "a text for names": field("names", "ab"),
+    "no name": field("names", []),
+    "a number for a name": field("names", [5]),
+    "a group twice": field("groups", ["x", "x"]),
+    "a group less": field("groups", ["x"]),
+    "a mapping for a group": field("groups", [{"a": 1}, "y"]),
+    "numbers for tallies": field("tallies", [1, 2]),
+    "a negative number of dropped reports": field("dropped", [["missing", -1]]),
+}
+
+
+@pytest.mark.parametrize("what", GROUPS)
+def test_groups_that_no_table_has_are_refused(what, tmp_path):
+    path = tmp_path / "groups"
+    groups = ik.Tally.from_table(GROUPED, LINE, groups="group")
+    groups.save(path)
+    changed(path, GROUPS[what])
+    with pytest.raises(ik.errors.ForeignFile, match="the content of"):
+        type(groups).load(path)
+    groups.save(path)
+    assert type(groups).load(path).n == 4
+
+
+def weighted():
+    rows = {"report": [0, 1, 2, 0], "w": [1.5, 2, 3, 0.5], "s": list("aabb"), "c": list("abcd")}
+    more = {"count": "w", "weighted": True, "strata": "s", "clusters": "c"}
+    return ik.Tally.from_table(pd.DataFrame(rows), LINE, **more)
+
+
+SURVEYS = ("at", "stratum", "cluster", "weights", "squares", "rows", "deviations", "sizes")
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+@pytest.mark.parametrize("change", ["below", "beyond"])
+def test_weights_that_no_table_has_are_refused(name, change, tmp_path):
+    path = tmp_path / "tally"
+    weighted().save(path)
+    assert ik.Tally.load(path).n == 7
+
+    def spoil(content):
+        (survey,) = content.fields["surveys"]
+        key = survey["arguments"][name]["array"]
+        array = content.arrays[key]
+        beyond = array * np.nan if array.dtype.kind == "f" else array + 100
+        content.arrays[key] = -np.abs(array) - 2 if change == "below" else beyond
+
+    changed(path, spoil)
+    # There may be any number of units in a stratum.
+    if (name, change) == ("sizes", "beyond"):
+        assert ik.Tally.load(path).n == 7
+        return
+    with pytest.raises(ik.errors.ForeignFile, match="the content of"):
+        ik.Tally.load(path)
+
+
+def test_weights_of_other_reports_are_refused(tmp_path):
+    path = tmp_path / "tally"
+    weighted().save(path)
+    changed(path, lambda content: part_arrays(content, counts=[2.0, 2.0, 3.5]))
+    with pytest.raises(ik.errors.ForeignFile, match="must sum to those of the reports"):
+        ik.Tally.load(path)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize("change", ["below", "none", "complex", "shorter"])
+def test_likelihoods_that_no_observation_has_are_refused(place, change, tmp_path):
+    path = tmp_path / "tally"
+    ik.Tally.from_likelihoods(np.array([[1, 0.5, 0.2], [0.1, 1, 0.3]]), [3, 4]).save(path)
+    kind, values, arrays = opened(path)
+    array = arrays[f"array {place}"]
+    spoilt = {
+        "below": -np.abs(array) - 1,
+        "none": array * np.nan,
+        "complex": array.astype(complex),
+        "shorter": array[:1],
+    }[change]
+    forge(path, kind, values, arrays | {f"array {place}": spoilt})
+    # The factor of a row may be any number.
+    if (place, change) == (1, "below"):
+        assert ik.Tally.load(path).n == 7
+        return
+    with pytest.raises(ik.errors.ForeignFile, match="the content of"):
+        ik.Tally.load(path)
+
+
+@pytest.mark.parametrize("labels", [[None, "a", "b"], [["a", None], "b", "c"], [{}, "a", "b"]])
+def test_labels_that_no_file_holds_are_refused(labels, tmp_path):
+    path = tmp_path / "tally"
+    LABELS.tally_counts([5, 3, 1]).save(path)
+
+    def change(content):
+        alphabet = content.fields["parts"][0][0]["arguments"]["alphabet"]
+        (name,) = (k for k, v in alphabet["arguments"].items() if isinstance(v, dict))
+        alphabet["arguments"][name] = {"labels": labels}
+
+    changed(path, change)
+    with pytest.raises(ik.errors.ForeignFile, match="the content of"):
+        ik.Tally.load(path)
+
+
+def test_the_estimate_of_sums_has_no_gap_and_is_read(tmp_path):
+    estimate = ik.inv(BITS.tally_sums([3, 2, 1], 5))
+    estimate.save(tmp_path / "estimate")
+    assert np.isnan(ik.Estimate.load(tmp_path / "estimate").gap)
 
 
 def test_nothing_stands_twice_in_a_file_or_after_its_end(tmp_path):
@@ -241,7 +351,7 @@ LOOPS = {
     "a method that is a list": end(3, ["mle"]),
     "no method": lambda content: content["ends"][1].pop(),
     "a beta of 0": field("beta", 0.0),
-    "another file to write to": lambda content: content.values.update(path="planted"),
+    "another file to write to": lambda content: content.fields.update(path="planted"),
 }
 
 
@@ -266,6 +376,75 @@ def test_the_optimum_of_another_machine_is_read_but_no_channel_of_less_privacy(s
     changed(path, other_mechanism(NEARLY))
     with pytest.raises(ik.errors.ForeignFile, match="a level of at most 2 beta = 2 per unit"):
         ik.Privic(4, beta=1.0, path=path, **steps)
+
+
+def rows_of(value):
+    """Replace the numbers of the one estimator by another value."""
+
+    def change(entry):
+        entry["estimators"] = {"MLE": value}
+
+    return change
+
+
+def number(value):
+    return rows_of({"emd": value, "status": "CONVERGED"})
+
+
+LINES = {
+    "a text for a number": number("0.5"),
+    "nothing for a number": number(None),
+    "a list for a number": number([0.5]),
+    "a mapping for a number": number({"x": 0.5}),
+    "true for a number": number(True),
+    "a number for a status": rows_of({"emd": 0.5, "status": 1}),
+    "no numbers": rows_of({}),
+    "a list of numbers": rows_of([0.5]),
+    "a text": rows_of("emd"),
+    "another estimator": lambda entry: entry.update(estimators={"INV": {"emd": 0.5}}),
+    "a list of estimators": lambda entry: entry.update(estimators=["MLE"]),
+    "a repetition in text": lambda entry: entry.update(repetition="0"),
+    "a negative repetition": lambda entry: entry.update(repetition=-1),
+    "half a repetition": lambda entry: entry.update(repetition=0.5),
+    "a number for a mechanism": lambda entry: entry.update(mechanism=5),
+    "a list for a mechanism": lambda entry: entry.update(mechanism=["k-RR"]),
+    "a field more": lambda entry: entry.update(path="planted"),
+}
+
+
+@pytest.mark.parametrize("what", [None, *LINES])
+def test_a_line_of_a_journal_that_is_no_repetition_is_refused(what, tmp_path):
+    path, question = tmp_path / "runs", {"seed": 1, "estimators": {"MLE": "mle"}}
+    entry = {"mechanism": "k-RR", "repetition": 0}
+    entry["estimators"] = {"MLE": {"emd": 0.5, "gap": float("inf"), "status": "CONVERGED"}}
+    if what is not None:
+        LINES[what](entry)
+    line = json.dumps(entry).encode()
+    signed = line[:-1] + b', "sha256": "' + journal._checksum(line) + b'"}\n'
+    path.write_bytes(journal._line(question | journal.LINES) + signed)
+    before = path.read_bytes()
+    if what is None:
+        with journal.open_journal(path, question) as (finished, _):
+            assert finished.keys() == {("k-RR", 0)}
+        return
+    with (
+        pytest.raises(ik.errors.ForeignFile, match="a repetition in each line, line 2"),
+        journal.open_journal(path, question),
+    ):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_a_journal_larger_than_memory_is_refused_by_its_first_bytes(tmp_path):
+    path = tmp_path / "runs"
+    with path.open("wb") as file:
+        file.truncate(1 << 42)
+    with (
+        pytest.raises(ik.errors.ForeignFile, match="a new file or one that replicate began"),
+        journal.open_journal(path, {"seed": 1, "estimators": {}}),
+    ):
+        pass
+    assert path.stat().st_size == 1 << 42
 
 
 def test_what_is_changed_here_is_read_where_nothing_is_changed(tmp_path):

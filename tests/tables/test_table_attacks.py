@@ -6,7 +6,11 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
+import threading
 import warnings
+from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +19,9 @@ import pyarrow as pa
 import pytest
 
 import ibukit as ik
+from faults import at_most
 from ibukit.tables import bounded_lines
+from ibukit.tables.text import TextFile
 
 MECHANISM = ik.RandomizedResponse(["a", "b", "c"], 2.0)
 ROWS = pd.DataFrame({"report": ["a"] * 10})
@@ -220,3 +226,104 @@ def test_a_long_line_in_a_file_of_short_ones_is_found():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert io.BufferedReader(file).read() == short
+
+
+def sub_folder(folder, kind):
+    WRITE[kind](ROWS, folder / f"x.{kind}")
+    (folder / "sub").mkdir()
+    WRITE[kind](OTHERS, folder / "sub" / f"y.{kind}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="users and modes are those of POSIX")
+@kinds
+def test_a_folder_that_cannot_be_looked_into_is_not_left_out(kind):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        sub_folder(folder, kind)
+        assert counted(folder) == {"a": 10, "b": 20}
+        (folder / "sub").chmod(0)
+        administrator = os.geteuid() == 0
+        if administrator:
+            os.seteuid(65534)
+        try:
+            with pytest.raises(PermissionError, match="sub"):
+                counted(folder)
+        finally:
+            if administrator:
+                os.seteuid(0)
+            (folder / "sub").chmod(0o755)
+
+
+@kinds
+def test_a_link_to_no_file_is_not_left_out(kind, tmp_path):
+    sub_folder(tmp_path, kind)
+    (tmp_path / "sub" / f"z.{kind}").symlink_to(tmp_path / "nowhere")
+    for table in (tmp_path, f"{tmp_path}/**/*.{kind}", tmp_path / "sub" / f"z.{kind}"):
+        with pytest.raises((FileNotFoundError, ValueError), match=rf"z\.{kind}"):
+            counted(table)
+    # A hidden one is no data.
+    (tmp_path / "sub" / f"z.{kind}").rename(tmp_path / "sub" / f"._z.{kind}")
+    assert counted(tmp_path) == {"a": 10, "b": 20}
+
+
+@kinds
+def test_no_file_is_counted_twice(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sub_folder(tmp_path, kind)
+    path = f"x.{kind}"
+    for paths in (
+        [path, path],
+        [path, f"./{path}"],
+        [path, str(tmp_path / path)],
+        [path, f"sub/../{path}"],
+        [f"*.{kind}", f"x*.{kind}"],
+        [".", path],
+        [".", f"sub/*.{kind}"],
+    ):
+        with pytest.raises(ValueError, match="must name each file once"):
+            counted(paths)
+    assert counted([path, f"sub/y.{kind}"]) == {"a": 10, "b": 20}
+
+
+def through_pipe(path, content):
+    os.mkfifo(path)
+
+    def fill():
+        with path.open("wb") as pipe:
+            pipe.write(content)
+
+    writer = threading.Thread(target=fill, daemon=True)
+    writer.start()
+    return writer
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names there")
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_pipe_is_read_once_and_whole(zipped, tmp_path):
+    """It does not give again what was read to see what it is."""
+    content = b"report\n" + b"a\nb\nb\n" * 100_000
+    path = tmp_path / ("x.csv.gz" if zipped else "x.csv")
+    writer = through_pipe(path, gzip.compress(content, 1) if zipped else content)
+    with at_most(60):
+        assert counted(path) == {"a": 100_000, "b": 200_000}
+    writer.join()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names there")
+def test_a_pipe_is_no_parquet(tmp_path):
+    os.mkfifo(tmp_path / "x.parquet")
+    with at_most(60), pytest.raises(ValueError, match="is a pipe or a device"):
+        counted(tmp_path / "x.parquet")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
+def test_a_stream_without_an_end_fills_neither_memory_nor_disk(tmp_path):
+    with at_most(60), pytest.raises(ValueError, match="/dev/zero must have lines of at most"):
+        TextFile("/dev/zero")
+
+
+def test_counts_of_decimals_are_counts():
+    numbers = pa.array([Decimal(3), Decimal(4), Decimal(0), Decimal(1)], pa.decimal128(20, 0))
+    table = pa.table({"report": ["a", "a", "a", "b"], "n": numbers})
+    assert counted(table, count="n") == {"a": 7, "b": 1}
