@@ -102,7 +102,8 @@ estimate = ik.mle(t)
 
 ## What an interval of 95 % covers
 
-Counted at up to {n} questions, which cross mechanisms, truths and sizes ({{doc}}`chapters/how-sure`).
+Counted at up to {n} questions, which cross mechanisms, truths and sizes:
+{{doc}}`chapters/how-sure`.
 
 {intervals()}
 
