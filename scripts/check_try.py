@@ -70,7 +70,9 @@ class Reader:
     """Somebody who uses the page."""
 
     def __init__(self, tab: Any, patience: int):
-        self.tab, self.faults, self.asked = tab, [], []
+        self.tab = tab
+        self.faults: list[str] = []
+        self.asked: list[str] = []
         self.patience = patience
         tab.set_default_timeout(patience)
         tab.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))

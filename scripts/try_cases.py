@@ -74,7 +74,7 @@ def lines(names: Any, counts: Any) -> str:
 
 def _response(rng: Generator, n: int, epsilon: float) -> Case:
     labels = [f"value {i}" for i in range(int(rng.integers(2, 12)))]
-    mechanism = ik.RandomizedResponse(labels, epsilon)
+    mechanism = ik.RandomizedResponse(ik.Alphabet(labels), epsilon)
     counts = rng.multinomial(n, _truth(rng, len(labels)) @ mechanism.matrix())
     form = EMPTY | {"data": lines(labels, counts), "epsilon": repr(epsilon)}
     return Case(form, mechanism.tally_counts(counts))
@@ -138,12 +138,12 @@ def random_cases(number: int, seed: int = 0) -> Iterator[Case]:
 
 def edge_cases() -> Iterator[Case]:
     """Forms where doubles, or a search that goes astray, would show."""
-    three = ik.RandomizedResponse(["a", "b", "c"], 1.0)
+    three = ik.RandomizedResponse(ik.Alphabet(["a", "b", "c"]), 1.0)
     for counts in ([10**12 - 5, 3, 2], [1, 0, 0], [10**11, 10**11, 1]):
         yield Case(EMPTY | {"data": lines("abc", counts)}, three.tally_counts(counts))
     for epsilon in ("0.000001", "0.01", "36"):
         counts = [40, 30, 20, 10, 5]
-        krr = ik.RandomizedResponse(list("abcde"), float(epsilon))
+        krr = ik.RandomizedResponse(ik.Alphabet(list("abcde")), float(epsilon))
         form = EMPTY | {"data": lines("abcde", counts), "epsilon": epsilon}
         yield Case(form, krr.tally_counts(counts))
         line = ik.TruncatedGeometric(ik.Line(0, 4), float(epsilon))
