@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from base64 import b64decode, b64encode
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
+from PIL import Image
 
 import light_book
 
@@ -168,3 +173,26 @@ SANS = "font-family: 'DejaVu Sans', Verdana, sans-serif"
 def test_a_drawing_looks_the_same_with_less(drawing, left):
     assert light_book.light_drawing(drawing) == left
     assert light_book.light_drawing(left) == left
+
+
+def embedded(pixels):
+    """A picture in a drawing."""
+    file = BytesIO()
+    Image.fromarray(pixels, "RGBA").save(file, "PNG")
+    return f'<image href="data:image/png;base64,{b64encode(file.getvalue()).decode()}"/>'
+
+
+def pixels_of(drawing):
+    data = re.search('base64,([^"]*)"', drawing)[1]
+    return np.asarray(Image.open(BytesIO(b64decode(data))).convert("RGBA"))
+
+
+@pytest.mark.parametrize("n_colours", [3, 200, 1000])
+def test_a_picture_keeps_every_pixel(n_colours):
+    rng = np.random.default_rng(1)
+    colours = rng.integers(0, 256, (n_colours, 4)).astype(np.uint8)
+    pixels = colours[rng.integers(0, n_colours, (40, 50))]
+    light = light_book.light_drawing(embedded(pixels))
+    np.testing.assert_array_equal(pixels_of(light), pixels)
+    assert (len(light) < 0.6 * len(embedded(pixels))) is (n_colours <= 256)
+    assert light_book.light_drawing(light) == light
