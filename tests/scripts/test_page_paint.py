@@ -1,0 +1,26 @@
+"""When a page counts as late, and when the machine was too busy to say so."""
+
+from __future__ import annotations
+
+import pytest
+
+import page_paint
+
+
+@pytest.mark.parametrize(
+    ("paints", "is_late"),
+    [
+        ([(40, 300)], False),
+        ([(40, 900), (40, 450)], False),
+        ([(40, 900), (60, 800)], True),
+        ([(400, 900), (600, 800)], False),  # a page of one word took long, too
+        ([(400, 900), (40, 800)], True),
+        ([(400, 450)], False),
+    ],
+)
+def test_a_page_is_late_if_an_idle_machine_shows_it_late(paints, is_late):
+    assert (page_paint.fault(paints) is not None) is is_late
+
+
+def test_the_fault_names_the_best_of_the_loads_that_count():
+    assert "800 ms in 2 loads" in page_paint.fault([(40, 900), (60, 800), (400, 700)])
