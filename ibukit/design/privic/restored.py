@@ -37,7 +37,7 @@ def refuse_other_cycles(distributions: Any, counts: Any, ends: Any, alphabet: Al
         if not arguments.counts("counts", row, len(alphabet)).any():
             raise ValueError("counts must not be 0 for every report of a cycle")
         gap, n_iter, status, method = end
-        if type(gap) is not float or not gap >= 0:
+        if type(gap) not in (int, float) or not gap >= 0:
             raise ValueError(f"the gap must be a number from 0 on, got {gap!r}")
         arguments.whole("n_iter", n_iter, 0)
         arguments.text("method", method)
