@@ -1,4 +1,4 @@
-"""What a file may hold of a PRIVIC loop: cycles that can have been, and the mechanism of this one.
+"""Checks of a PRIVIC loop in a file: cycles that can have been, and the mechanism of this one.
 
 Anybody may have written a file whose checksum is right. People's secrets go through its mechanism,
 so it is compared with the one that the loop makes itself, and its level with the one promised.
