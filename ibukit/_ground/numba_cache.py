@@ -27,11 +27,11 @@ def njit(**options: Any) -> Callable[[Loop], Loop]:
             dispatcher: Any = numba.njit(cache=True, **options)(loop)
         # numba found no folder that it may write to.
         except RuntimeError:
-            return numba.njit(**options)(loop)  # type: ignore[no-any-return]
+            return numba.njit(**options)(loop)
         # With NUMBA_DISABLE_JIT=1 this is the function itself.
         if hasattr(dispatcher, "_cache"):
             _forgive(dispatcher._cache)
-        return dispatcher  # type: ignore[no-any-return]
+        return dispatcher
 
     return compiled
 

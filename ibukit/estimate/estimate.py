@@ -1138,28 +1138,30 @@ class Estimate(ReadOnlyArrays):
 
     def _refuse_other_content(self) -> None:
         """Raise an error for what no estimate holds, though a file may say so."""
-        theta = self.distribution
-        if not isinstance(self.alphabet, Alphabet) or not isinstance(self.status, Status):
+        # A file may hold anything in the place of a field.
+        own: Any = self
+        theta = own.distribution
+        if not isinstance(own.alphabet, Alphabet) or not isinstance(own.status, Status):
             raise ValueError("an estimate must have an alphabet and a status")
         if not isinstance(theta, np.ndarray) or theta.dtype != np.float64:
             raise ValueError("distribution must be an array of doubles")
-        if self.status is Status.OFF_SIMPLEX:
-            arguments.vector("distribution", theta, len(self.alphabet))
+        if own.status is Status.OFF_SIMPLEX:
+            arguments.vector("distribution", theta, len(own.alphabet))
         else:
-            arguments.distribution("distribution", theta, len(self.alphabet))
+            arguments.distribution("distribution", theta, len(own.alphabet))
         for name in ("log_likelihood", "gap"):
-            if type(getattr(self, name)) is not float:
-                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}")
-        if self.tally is not None and (
-            not isinstance(self.tally, Tally) or self.tally.alphabet != self.alphabet
+            if type(getattr(own, name)) not in (int, float):
+                raise ValueError(f"{name} must be a number, got {getattr(own, name)!r}")
+        if own.tally is not None and (
+            not isinstance(own.tally, Tally) or own.tally.alphabet != own.alphabet
         ):
             raise ValueError("tally must be of the secrets of the estimate")
         # Of sums of bits no likelihood is known, and so no gap.
-        known = self.tally is None or all(has_likelihood(p.mechanism) for p in self.tally.parts)
-        if known and not self.gap >= 0:
-            raise ValueError(f"gap must not be negative, got {self.gap}")
-        arguments.whole("n_iter", self.n_iter, 0)
-        arguments.text("method", self.method)
+        known = own.tally is None or all(has_likelihood(p.mechanism) for p in own.tally.parts)
+        if known and not own.gap >= 0:
+            raise ValueError(f"gap must not be negative, got {own.gap}")
+        arguments.whole("n_iter", own.n_iter, 0)
+        arguments.text("method", own.method)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

@@ -269,8 +269,8 @@ def _newton(
         move = v * np.exp(np.minimum(-_log_root(u), 700))
         # A careful attempt limits the change of each probability, a quick one that of neighbours'
         # ratios, which lets whole regions without reports fall together.
-        change = float(np.abs(move / 2 if careful else roughness.log_ratios(move)).max(initial=0))
-        change = None if attempt.is_damped else change
+        changes = np.abs(move / 2 if careful else roughness.log_ratios(move))
+        change = None if attempt.is_damped else float(changes.max(initial=0))
         moved = _line_search(tally, roughness, weight, u, move, change, float(rise @ v))
         if moved is None:
             break

@@ -1,4 +1,4 @@
-"""What a file may hold of a PRIVIC loop: cycles that can have been, and the mechanism of this one.
+"""Checks of a PRIVIC loop in a file: cycles that can have been, and the mechanism of this one.
 
 Anybody may have written a file whose checksum is right. People's secrets go through its mechanism,
 so it is compared with the one that the loop makes itself, and its level with the one promised.
@@ -37,7 +37,7 @@ def refuse_other_cycles(distributions: Any, counts: Any, ends: Any, alphabet: Al
         if not arguments.counts("counts", row, len(alphabet)).any():
             raise ValueError("counts must not be 0 for every report of a cycle")
         gap, n_iter, status, method = end
-        if type(gap) is not float or not gap >= 0:
+        if type(gap) not in (int, float) or not gap >= 0:
             raise ValueError(f"the gap must be a number from 0 on, got {gap!r}")
         arguments.whole("n_iter", n_iter, 0)
         arguments.text("method", method)
