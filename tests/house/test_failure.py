@@ -122,7 +122,7 @@ def lame_quadrature(monkeypatch):
 
 def lame_smoother(monkeypatch):
     roughness = in_module("estimators._roughness")
-    for name in ("QUICK", "CAREFUL"):
+    for name in ("QUICK", "CAREFUL", "DAMPED"):
         monkeypatch.setattr(roughness, name, getattr(roughness, name)._replace(max_steps=1))
 
 
