@@ -32,6 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HABITS = Path("scripts/prose_habits.tsv")
 COUNTS = Path("scripts/prose_counts.tsv")
+MADE = ("book/answers.md",)  # of the chapters, which are read themselves
 MARKDOWN = (
     *("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "VISION.md"),
     *("book/*.md", "book/reference/*.md", "*/README.md", "tests/*/README.md", "paper/*.md"),
@@ -242,7 +243,7 @@ def of_python(page: str, place: str, source: str) -> Iterator[Text]:
 def texts(root: Path = ROOT) -> Iterator[Text]:
     """All that a reader of the book, of the package or of their errors may meet."""
     for pattern in MARKDOWN:
-        for path in sorted(root.glob(pattern)):
+        for path in sorted(set(root.glob(pattern)) - {root / made for made in MADE}):
             yield from of_markdown(path.relative_to(root).as_posix(), path.read_text("utf8"))
     for path in sorted(root.glob("book/**/*.ipynb")):
         yield from of_notebook(path.relative_to(root).as_posix(), path.read_text("utf8"))

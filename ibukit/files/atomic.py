@@ -37,7 +37,7 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
 
     It is written beside its place, flushed to the disk and then renamed. Before that, while no
     other can write, `check` may look at the old file and refuse. Who may read or write the old file
-    may do so with the new one, and nobody else.
+    may do so with the new one, and no one else.
     """
     path = _target(path)
     part = _part_of(path)
@@ -54,7 +54,7 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
             file.flush()
             _set_access(file, path, mode)
             os.fsync(file.fileno())
-            # The renaming comes before the lock is given back: nobody else can write the part.
+            # The renaming comes before the lock is given back: no one else can write the part.
             if LOCKS:
                 os.replace(part, path)
         except BaseException:
