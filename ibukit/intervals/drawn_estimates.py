@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit.domain.distributions import EstimatedDistribution
 from ibukit.errors import AlphabetMismatch
 from ibukit.solvers import Problem, maximise_near
 from ibukit.tally.tally import Tally
@@ -35,8 +36,9 @@ def _maximum(theta: Floats, tally: Tally) -> Floats:
 
 def _estimate(estimator: Callable[[Tally], Any], k: int, tally: Tally) -> Floats:
     result = estimator(tally)
+    shares = result.distribution if isinstance(result, EstimatedDistribution) else result
     try:
-        values = np.asarray(result, dtype=np.float64)
+        values = np.asarray(shares, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (k,):

@@ -124,7 +124,8 @@ def test_other_estimators_answer_with_one_table(frame):
         estimates = estimator(groups)
         assert list(estimates) == ["DE", "FR", "NL"]
         alone = estimator(groups["FR"])
-        assert np.array_equal(estimates.to_frame(level=None).loc["FR"].probability, alone)
+        of_group = estimates.to_frame(level=None).loc["FR"].probability
+        assert np.array_equal(of_group, alone.distribution)
 
 
 def test_a_direction_that_the_reports_leave_open_is_not_called_identified():

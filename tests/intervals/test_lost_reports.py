@@ -42,7 +42,7 @@ def ends_of_two(matrix, counts):
 def end_by_slsqp(matrix, counts, w, rng):
     """The largest w . theta of the profile's region by SciPy, from several starts."""
     k = len(w)
-    best = np.asarray(estimate_of(matrix, counts))
+    best = estimate_of(matrix, counts).distribution
     floor = log_likelihood(matrix, counts, best) - Z2
     found = -np.inf
     for _ in range(8):
