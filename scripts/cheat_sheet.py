@@ -47,6 +47,18 @@ MECHANISMS = (
 )
 
 
+STYLE = """```{raw} html
+<style>
+@media print {
+  .bd-article { font-size: .82rem; }
+  .bd-article h1, .bd-article h2 { font-size: 1.2rem; margin: .3rem 0 .2rem; }
+  .bd-article p, .bd-article div.highlight { margin: .2rem 0; }
+  .bd-article table.table td, .bd-article table.table th { line-height: 1.25; padding: .12rem .4rem; }
+}
+</style>
+```"""
+
+
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """A table in Markdown."""
     lines = [head, ("---",) * len(head), *rows]
@@ -85,6 +97,8 @@ def text() -> str:
     """The page."""
     n = glued("how-sure")["n_questions"]
     return f"""# Cheat sheet
+
+{STYLE}
 
 Every estimate begins with a mechanism and a tally:
 
