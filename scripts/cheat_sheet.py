@@ -50,10 +50,13 @@ MECHANISMS = (
 STYLE = """```{raw} html
 <style>
 @media print {
-  .bd-article { font-size: .82rem; }
-  .bd-article h1, .bd-article h2 { font-size: 1.2rem; margin: .3rem 0 .2rem; }
-  .bd-article p, .bd-article div.highlight { margin: .2rem 0; }
-  .bd-article table.table td, .bd-article table.table th { line-height: 1.25; padding: .12rem .4rem; }
+  .bd-article { line-height: 1.3; zoom: .72; }
+  .bd-article :is(h1, h2) { margin-block: .4rem; }
+  .bd-article :is(td, th, td *) {
+    line-height: 1.2 !important;
+    margin-block: 0 !important;
+    padding-block: .1rem !important;
+  }
 }
 </style>
 ```"""
