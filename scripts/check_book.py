@@ -30,7 +30,7 @@ import check_verdict_page
 from broken_pages import BROKEN, FITTING, ICON, SLOW
 from headless_browser import chromium, serve
 from page_checks import HEAVIEST_SITE, heads, site_weight
-from page_paint import LATEST, first_paint, late_pages
+from page_paint import LATEST, first_paint, late_pages, sends_on
 from page_visit import LISTED, VIEWS, Finding, View, visit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,7 +112,7 @@ def check(html: Path, shots: Path | None, jobs: int = 1) -> list[Finding]:
     found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)]
     found += verdicts(html) + search(html)
     found += [Finding(kind, str(html), detail) for kind, detail in site_weight(html)]
-    seen = [name for name in names if views_of(name) == VIEWS]
+    seen = [name for name in names if views_of(name) == VIEWS and not sends_on(html / name)]
     found += [Finding("late", name, detail) for name, detail in late_pages(html, seen)]
     views = ", ".join(
         f"{view.width} px {' and '.join(view.colours) or view.scheme}" for view in VIEWS

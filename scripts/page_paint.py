@@ -21,6 +21,11 @@ PAINT = """async () => {
 }"""
 
 
+def sends_on(page: Path) -> bool:
+    """True if a page has nothing to show: it sends the reader to another, as the root does."""
+    return 'http-equiv="refresh"' in page.read_text("utf8").lower()
+
+
 def first_paint(browser: Browser, url: str) -> float:
     """Milliseconds from the request of a page to its first words, with nothing cached."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
