@@ -24,3 +24,11 @@ def test_a_page_is_late_if_an_idle_machine_shows_it_late(paints, is_late):
 
 def test_the_fault_names_the_best_of_the_loads_that_count():
     assert "800 ms in 2 loads" in page_paint.fault([(40, 900), (60, 800), (400, 700)])
+
+
+def test_a_page_that_sends_on_is_not_asked(tmp_path):
+    root, page = tmp_path / "index.html", tmp_path / "page.html"
+    root.write_text('<meta http-equiv="Refresh" content="0; url=page.html">', "utf8")
+    page.write_text("<p>word</p>", "utf8")
+    assert page_paint.sends_on(root)
+    assert not page_paint.sends_on(page)
