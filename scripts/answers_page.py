@@ -8,7 +8,11 @@ from __future__ import annotations
 from chapter_openings import ROOT, contents, inline, opening
 
 FILE = ROOT / "book" / "answers.md"
-HEAD = """# All answers on one page
+HEAD = """---
+nosearch: true
+---
+
+# All answers on one page
 
 Each chapter asks one question. Here are all of them, with the answers in brief. The chapters
 compute every number that is named here, and say on what data and how often.

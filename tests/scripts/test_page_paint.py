@@ -16,6 +16,7 @@ import page_paint
         ([(400, 900), (600, 800)], False),  # a page of one word took long, too
         ([(400, 900), (40, 800)], True),
         ([(400, 450)], False),
+        ([(70, 600), (80, 700)], False),  # a slow machine, on which all is late
     ],
 )
 def test_a_page_is_late_if_an_idle_machine_shows_it_late(paints, is_late):
