@@ -137,8 +137,11 @@ class Visit:
         results = self.tab.locator("#search-results li a")
         with contextlib.suppress(Exception):
             results.first.wait_for(timeout=30_000)  # the self-test waits so long for nothing
+            # the hits come one by one; at the end the summary counts them
             self.tab.wait_for_function(
-                "() => !document.querySelector('.search-summary')?.textContent.endsWith('...')"
+                "() => /finished|did not match/"
+                ".test(document.querySelector('.search-summary')?.textContent)",
+                timeout=30_000,
             )
         hits = [link.get_attribute("href") or "" for link in results.all()]
         if not any(hit.partition("?")[0].partition("#")[0].endswith(wanted) for hit in hits):
