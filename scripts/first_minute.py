@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCREENS = ((1280, 800), (390, 844))
 QUESTIONS = ("what", "for whom", "why believe", "what next")
 OURS = {
-    "what": "A book whose numbers are computed on the page, and a Python package",
-    "for whom": "For you",
+    "what": "This book and its Python package reconstruct",
+    "for whom": "for you",
     "why believe": "results of five papers",
     "what next": "Use your own file",
 }
