@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
-from html import escape
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+from inline_figures import drawing, with_name  # noqa: E402 - what the book draws with
+
 GLUE = re.compile(r"\{glue:text\}`(\w+)`")
 RECORD = "application/papermill.record/text/plain"
 DRAWING = re.compile(r"```\{schematic\} (\S+)\n(?:.*\n)*?:alt: (.*)\n")
@@ -31,17 +34,17 @@ class Opening(NamedTuple):
 def contents() -> list[tuple[str, list[str]]]:
     """The captions of the table of contents with the chapters below each."""
     parts = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))["parts"]
-    found = [
+    return [
         (part["caption"], [Path(each["file"]).name for each in part["chapters"]])
         for part in parts
         if part["chapters"][0]["file"].startswith("book/chapters/")
     ]
-    return [(caption, slugs) for caption, slugs in found if slugs]
 
 
 def notebook(slug: str) -> Any:
-    """A chapter's file."""
-    return json.loads((ROOT / "book" / "chapters" / f"{slug}.ipynb").read_text("utf8"))
+    """The file of a chapter, or of the landing page, "index"."""
+    folder = ROOT / "book" if slug == "index" else ROOT / "book" / "chapters"
+    return json.loads((folder / f"{slug}.ipynb").read_text("utf8"))
 
 
 def glued(slug: str) -> dict[str, str]:
@@ -83,8 +86,7 @@ def opening(slug: str) -> Opening:
 
 def inline(picture: Path, alt: str) -> str:
     """A drawing as HTML in a page of Markdown; without a text it is an ornament."""
-    svg = re.sub(r">\s+<", "><", picture.read_text("utf8").strip())
-    role = f'role="img" aria-label="{escape(alt)}"' if alt else 'aria-hidden="true"'
+    svg = drawing(picture)
+    svg = with_name(svg, alt) if alt else svg.replace("<svg ", '<svg aria-hidden="true" ', 1)
     kind = "schematic" if picture.parent.name == "schematics" else "sketch"
-    svg = svg.replace("<svg ", f"<svg {role} ", 1)
     return f'```{{raw}} html\n<figure class="{kind} answer">{svg}</figure>\n```'

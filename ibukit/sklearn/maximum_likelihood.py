@@ -115,12 +115,13 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
         It is that of what was fitted, -inf where a report has the probability 0.
         """
         check_is_fitted(self)
-        tally = self.mechanism.tally(self._reports(X))
+        reports = self._reports(X)
+        tally = self.mechanism.tally(reports)
         theta = self.distribution_
         if tally.full_alphabet is not None:
             # An alphabet without an end is cut to where the reports are; here, of both samples.
             window = (self.estimate_.tally + tally).alphabet
-            tally = on_alphabet(self.mechanism, window).tally(self._reports(X))
+            tally = on_alphabet(self.mechanism, window).tally(reports)
             theta = np.array([self.estimate_[label] for label in window.values.tolist()])
         with np.errstate(divide="ignore"):
             return log_likelihood_of(tally, tally.forward(theta)) / tally.n

@@ -13,6 +13,7 @@ import pytest
 
 import ibukit_claims as claims
 import moving_landing
+from chapter_openings import glued
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
@@ -21,16 +22,6 @@ ADVICE = (BOOK / "which-estimator.md").read_text("utf8")
 def cells(stem: str) -> list[Any]:
     folder = BOOK if stem == "index" else BOOK / "chapters"
     return nbformat.read(folder / f"{stem}.ipynb", 4).cells
-
-
-def glued(stem: str) -> dict[str, str]:
-    """What the committed run of a chapter glued, by name."""
-    outputs = [o for cell in cells(stem) for o in cell.get("outputs", [])]
-    marked = [o for o in outputs if "scrapbook" in o.get("metadata", {})]
-    return {
-        o["metadata"]["scrapbook"]["name"]: next(iter(o["data"].values())).strip("'")
-        for o in marked
-    }
 
 
 def row(case: str) -> str:
