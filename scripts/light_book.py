@@ -9,13 +9,14 @@ it is called again.
 
 Styles: a rule stays if a page or a script names all of its classes. Icons: the font of the theme,
 cut down to the characters that the remaining rules draw. Pages: no MathJax where there is no
-formula, and no mark around code that looks as if it had none. Figures: no more digits than a screen
-shows, and the font of the page.
+formula, and no mark around code that looks as if it had none. Search: no digits of a computed
+value, which nobody types. Figures: no more digits than a screen shows, and the font of the page.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 from base64 import b64decode, b64encode
@@ -49,6 +50,8 @@ MATHJAX = re.compile(r"<script\b[^>]*_static/mathjax/[^>]*></script>\s*")
 FORMULA = re.compile(r'class="[^"]*\bmath\b')
 SPACE = re.compile(r"\s*\n\s*")
 AS_WRITTEN = re.compile(r"(?s)(<(pre|script|textarea|style)\b.*?</\2>)")
+# Decimals, and what a table's next column has glued to them; years and numbers below 100 stay.
+DIGITS = re.compile(r"0\d+|\d{3}|(?!19|20)\d{4}|\d{5,}|\d{3,}[a-z_]\w*")
 # What matplotlib writes before a drawing and beside its parts, and for no reader.
 REMARKS = re.compile(r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>")
 NUMBER = re.compile(r"(?<![#\w.-])-?\d+\.\d+(?![\w.])")
@@ -169,6 +172,15 @@ def light_page(text: str, marks: set[str]) -> str:
     return text
 
 
+def light_index(script: str) -> str:
+    """The index of the search without the digits of computed values."""
+    start, end = script.index("{"), script.rindex("}") + 1
+    index = json.loads(script[start:end])
+    for kind in ("terms", "titleterms"):
+        index[kind] = {w: p for w, p in index[kind].items() if not DIGITS.fullmatch(w)}
+    return script[:start] + json.dumps(index, separators=(",", ":")) + script[end:]
+
+
 def light_number(found: re.Match[str]) -> str:
     """A coordinate to a hundredth of a point; a factor to five places."""
     value = float(found[0])
@@ -222,6 +234,8 @@ def lighten(html: Path) -> None:
         texts.append(light_page(text, marks))
         if texts[-1] != text:
             path.write_text(texts[-1], "utf8")
+    for path in html.glob("searchindex.js"):
+        path.write_text(light_index(path.read_text("utf8")), "utf8")
     for path in html.glob("_images/*.svg"):
         path.write_text(light_drawing(path.read_text("utf8")), "utf8")
     scripts = [p.read_text("utf8") for p in static.rglob("*.js") if "mathjax" not in p.parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from base64 import b64decode, b64encode
@@ -48,6 +49,18 @@ def test_classes_are_found_on_pages_and_in_scripts():
     found = light_book.names_in_use([page], ["x.classList.add('open-now')"])
     assert {"a", "b-c", "number", "made", "open-now"} <= found
     assert "p" not in light_book.names_in_use([page], [])
+
+
+@pytest.mark.parametrize("word", ["00412", "731", "4096", "5173620", "003821fit", "1629991"])
+def test_the_search_forgets_the_digits_of_a_computed_value(word):
+    kept = {"2014": [1], "95": 2, "k2": 3, "4p": 1, "bootstrap": [0, 3]}
+    index = {"docnames": ["a"], "terms": {word: 1, **kept}, "titleterms": {word: 0, "map": 1}}
+    light = light_book.light_index(f"Search.setIndex({json.dumps(index)})")
+    assert light == (
+        'Search.setIndex({"docnames":["a"],'
+        + f'"terms":{json.dumps(kept, separators=(",", ":"))},"titleterms":{{"map":1}}}})'
+    )
+    assert light_book.light_index(light) == light
 
 
 LIGHT = 'html[data-theme="light"] .highlight'
