@@ -185,7 +185,9 @@ def triangle(
     likelihood = [float(tally.frequencies @ np.log(tally.forward(theta))) for theta in inside]
     x, y = _corners(inside)
     drawn = axes.tricontourf(x, y, likelihood, levels=levels, cmap=NAME)
-    axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
+    # as high as the triangle, beside it
+    bar = axes.inset_axes((1.08, 0, 0.05, np.sqrt(3) / 2), transform=axes.transData)
+    axes.figure.colorbar(drawn, cax=bar, label="nats per report")
     edge = Polygon(np.column_stack(_corners(np.eye(3))), fill=False, edgecolor="0.6", linewidth=0.6)
     # Without an edge the smallest likelihoods, which are white, would merge with the page.
     axes.add_patch(edge)

@@ -140,7 +140,9 @@ def panels(
             axes, line, estimate.distribution, color=look[name].color, linewidth=1.3, linestyle="-"
         )
         steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
-        axes.set_title(f"{look[name].label}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
+        # the digits of a smaller gap are those of rounding
+        gap = f"{estimate.gap:.2g}" if estimate.gap >= 1e-9 else "below $10^{-9}$"
+        axes.set_title(f"{look[name].label}\n{steps}, gap {gap}", fontsize="medium")
         highest = estimate.distribution.max()
         if highest > ceiling:
             axes.annotate(

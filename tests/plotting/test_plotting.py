@@ -216,7 +216,8 @@ def test_panels_say_steps_and_gap():
     for axes, (name, estimate) in zip(figure.axes, estimates.items(), strict=False):
         title = axes.get_title()
         assert title.startswith(name)
-        assert f"gap {estimate.gap:.2g}" in title
+        digits = f"{estimate.gap:.2g}" if name != "MLE" else "below $10^{-9}$"
+        assert f"gap {digits}" in title
         assert ("closed form" in title) is (estimate.n_iter == 0)
         assert np.array_equal(axes.lines[0].get_ydata(), estimate.distribution)
     assert [axes.get_visible() for axes in figure.axes] == [True, True, True, False]
@@ -303,3 +304,12 @@ def test_the_triangle_is_for_three_secrets(k):
     ):
         plotting.triangle(ik.RandomizedResponse(k, 1.0).tally([0]))
     assert plt.get_fignums() == []
+
+
+def test_the_colour_bar_of_a_triangle_is_as_high_as_the_triangle():
+    axes = plotting.triangle(TALLY)
+    axes.figure.draw_without_rendering()
+    (bar,) = axes.child_axes
+    box = bar.get_window_extent().transformed(axes.transData.inverted())
+    assert (box.y0, box.y1) == pytest.approx((0, np.sqrt(3) / 2))
+    assert box.x0 > 1
