@@ -4,7 +4,7 @@
 
 One line a run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or where a
 library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is named as
-left out.
+left out. Tests of the scripts, which compute nothing for a reader, are not run again.
 """
 
 from __future__ import annotations
@@ -156,9 +156,8 @@ def run(machine: Machine, features: Sequence[str], jobs: int, rest: Sequence[str
     if missed := machine.missed(probe(environment)):
         print(f"{machine.name:10} NOT EMULATED: {missed}", flush=True)
         return False
-    return suite_run.run(
-        machine.name, sys.executable, ROOT, OUT, environment, ["-n", str(jobs), *rest]
-    )
+    arguments = ["-n", str(jobs), "--ignore=tests/scripts", *rest]
+    return suite_run.run(machine.name, sys.executable, ROOT, OUT, environment, arguments)
 
 
 def main() -> int:
