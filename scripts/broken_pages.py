@@ -75,6 +75,14 @@ BROKEN: dict[str, tuple[str, str | None]] = {
         ),
         "schematic too small to read",
     ),
+    "half-schematic": (
+        (
+            '<figure class="schematic" style="overflow: auto" tabindex="0"><svg role="img"'
+            ' aria-label="A drawing" viewBox="0 0 600 90" width="1400"><text y="20"'
+            ' font-size="16">wide</text></svg></figure>'
+        ),
+        "schematic not seen whole",
+    ),
     "no-switch": ('<div class="evidence">A check</div>', "evidence"),
     "evidence-early": (SWITCH + '<div class="evidence">A check</div>', "evidence"),
     "evidence-lost": (

@@ -69,6 +69,8 @@ FACTS = """async () => {
   const words = [...document.querySelectorAll('figure.schematic svg')]
     .filter(e => e.checkVisibility()).map(e => [e, Math.min(...lettered(e).map(height))])
     .filter(([, size]) => size < SMALLEST);
+  const hidden = [...document.querySelectorAll('figure.schematic')].filter(e => e.checkVisibility()
+    && (e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth + 1));
   const icon = document.querySelector('link[rel~=icon]');
   const loads = async url => { try { return (await fetch(url)).ok; } catch { return false; } };
   return {
@@ -88,6 +90,7 @@ FACTS = """async () => {
     below: foot > screen ? [`it ends at ${foot} px of ${screen}`] : [],
     formulas: formulas.length,
     words: words.map(([e, size]) => `${size.toFixed(1)} px in ${e.ariaLabel?.slice(0, 40)}`),
+    hidden: hidden.map(e => e.querySelector('svg')?.ariaLabel?.slice(0, 40) ?? 'without a name'),
     cut: cut.map(e => e.textContent.trim().slice(0, 40)),
     code: code.map(e => e.textContent.trim().slice(0, 40)),
     icon: icon !== null && (location.protocol === 'file:' || await loads(icon.href)),
@@ -123,6 +126,7 @@ LISTS = {
     "tight": "card without padding",
     "away": "open page not seen in the sidebar",
     "words": "schematic too small to read",
+    "hidden": "schematic not seen whole",
     "late": "verdict not in front on a phone",
     "spread": "table of text wider than a phone",
     "below": "answer not on the first screen",
