@@ -46,6 +46,7 @@ INPUTS = (
     "data",
     "benchmarks/results",
     "book/_ext",
+    "book/_templates",
     "requirements.lock",
     "_config.yml",
     "_toc.yml",

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ def contents() -> list[tuple[str, list[str]]]:
     ]
 
 
+@cache
 def notebook(slug: str) -> Any:
     """The file of a chapter, or of the landing page, "index"."""
     folder = ROOT / "book" if slug == "index" else ROOT / "book" / "chapters"

@@ -165,6 +165,7 @@ def tree(tmp_path):
         "ibukit/__pycache__/a.pyc",
         "data/t.csv",
         "book/chapters/ages.ipynb",
+        "book/_templates/layout.html",
         "_toc.yml",
         RACES,
     )
@@ -174,7 +175,17 @@ def tree(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["ibukit/a.py", "ibukit/new.py", "data/t.csv", "_toc.yml", RACES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ibukit/a.py",
+        "ibukit/new.py",
+        "data/t.csv",
+        "book/_templates/layout.html",
+        "_toc.yml",
+        RACES,
+    ],
+)
 def test_the_package_the_data_and_the_configuration_are_part_of_the_fingerprint(tree, name):
     before = build_book.fingerprint(tree)
     (tree / name).write_text("2")
