@@ -2,12 +2,13 @@
 
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
 
-A seeded sample of all faults of `source_faults` in ROOMS. The tests of a module are its row in
-tests/nearest_tests.csv and its own doctests, stopped at the first that fails; a kernel's are those
-of `kernel_coverage`, without JIT. A run beyond the limit of processor time counts as found. In the
-end all tests that found a fault are run without one, so that none is counted that fails anyway.
-Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each
-fault that no test found, and the score. Exit 1 where fewer than 90 % are found.
+A seeded sample of all faults of `source_faults` in the package, or in some of its rooms. The tests
+of a module are its row in tests/nearest_tests.csv and its own doctests, stopped at the first that
+fails; a kernel's are those of `kernel_coverage`, without JIT. A run beyond the limit of processor
+time counts as found. In the end all tests that found a fault are run without one, so that none is
+counted that fails anyway. Faults that change no result are in tests/equivalent_mutants.csv, with
+the reason. Printed: each fault that no test found, and the score. Exit 1 where fewer than 90 % are
+found.
 """
 
 from __future__ import annotations
@@ -36,15 +37,6 @@ import source_faults
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
-ROOMS = (
-    "channels",
-    "solvers",
-    "mechanisms",
-    "estimators",
-    "identification",
-    "bayes",
-    "privacy",
-)
 COPIED = (
     *("ibukit", "tests", "data", "scripts", "benchmarks"),
     *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml"),
@@ -91,15 +83,23 @@ def is_kernel(file: str) -> bool:
     return file.endswith("kernels.py")
 
 
-def modules(root: Path, rooms: Sequence[str]) -> list[str]:
-    """The files of some rooms, or of what a room's path begins with."""
+def modules(root: Path, rooms: Sequence[str] = ()) -> list[str]:
+    """The files of some rooms, or of what paths in the package begin with; of all if none.
+
+    Without those `__init__.py` that define no function: they import names.
+    """
+    package = root / "ibukit"
+    begin = tuple(f"ibukit/{room}" + "/" * (package / room).is_dir() for room in rooms)
     found = [
-        p.relative_to(root).as_posix()
-        for room in ROOMS
-        for p in sorted((root / "ibukit" / room).rglob("*.py"))
+        p
+        for p in sorted(package.rglob("*.py"))
+        if p.relative_to(root).as_posix().startswith(begin or "")
     ]
-    begin = tuple(f"ibukit/{room}" for room in rooms)
-    return [file for file in found if file.startswith(begin) and not file.endswith("__init__.py")]
+    return [
+        p.relative_to(root).as_posix()
+        for p in found
+        if p.name != "__init__.py" or re.search(r"^def ", p.read_text("utf8"), re.MULTILINE)
+    ]
 
 
 def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
@@ -140,9 +140,7 @@ def nearest(root: Path) -> dict[str, list[str]]:
     """For each module the test files that are nearest to it, the nearest first."""
     with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
         rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
-    compiled = {
-        file: list(kernel_coverage.TESTS) for file in modules(root, ROOMS) if is_kernel(file)
-    }
+    compiled = {file: list(kernel_coverage.TESTS) for file in modules(root) if is_kernel(file)}
     paths = {
         path.stem: path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py")
     }
@@ -291,7 +289,7 @@ def main() -> int:
     parser.add_argument(
         "--room",
         default="",
-        help=f"where: some of {' '.join(ROOMS)}, or what a path in them begins with",
+        help="where: some of the package's rooms, or what paths in it begin with (default: all)",
     )
     parser.add_argument(
         "--limit",
@@ -300,9 +298,9 @@ def main() -> int:
         help="seconds of processor time a fault may take (default: %(default)s)",
     )
     arguments = parser.parse_args()
-    drawn = sample(ROOT, arguments.room.split() or ROOMS, arguments.n, arguments.seed)
+    drawn = sample(ROOT, arguments.room.split(), arguments.n, arguments.seed)
     if not drawn:
-        parser.error(f"--room must name some of {' '.join(ROOMS)}, got {arguments.room}")
+        parser.error(f"--room must name rooms or files of ibukit/, got {arguments.room}")
     known = equivalents(ROOT)
     same = [mutant for mutant in drawn if mutant.name in known]
     tree = OUT / "tree"

@@ -4,6 +4,7 @@ harmless and endless are told apart.
 
 import ast
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -160,9 +161,23 @@ def test_a_fault_stays_in_its_sample_when_other_code_changes(tree):
     assert len(kept) > 0
 
 
+def test_a_room_is_not_another_whose_name_it_begins():
+    files = mutants.modules(mutants.ROOT, ["estimate", "bayes/_gibbs", "errors"])
+    assert {file.split("/")[1] for file in files} == {"estimate", "bayes", "errors.py"}
+    assert "ibukit/bayes/_gibbs_kernels.py" in files
+    assert set(files) < set(mutants.modules(mutants.ROOT))
+
+
+def test_every_folder_of_the_package_with_functions_is_a_room():
+    sampled = {Path(file).parent for file in mutants.modules(mutants.ROOT)}
+    every = {path.parent.relative_to(mutants.ROOT) for path in mutants.ROOT.glob("ibukit/**/*.py")}
+    # these only give names of other rooms
+    assert every - sampled == {Path("ibukit/surveys")}
+
+
 def test_every_module_has_nearest_tests_that_exist():
     near = mutants.nearest(mutants.ROOT)
-    assert set(near) == set(mutants.modules(mutants.ROOT, mutants.ROOMS))
+    assert set(near) == set(mutants.modules(mutants.ROOT))
     for file, tests in near.items():
         assert tests, file
         assert all((mutants.ROOT / test).is_file() for test in tests), file
