@@ -327,6 +327,20 @@ def test_standard_errors_are_those_of_the_mean(monkeypatch, rng):
     np.testing.assert_allclose(found[0].standard_errors(), law.standard_errors() / 2, rtol=1e-12)
 
 
+def test_errors_of_the_mean_shrink_as_the_mean_does(monkeypatch):
+    monkeypatch.setattr(_gibbs, "WARM_UP", 50)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
+    tally, alpha = ik.RandomizedResponse(3, 1.0).tally_counts([4, 2, 1]), [3.0, 1.0, 0.5]
+    one, other = (
+        ik.posterior(tally, alpha, method="gibbs", rng=np.random.default_rng(seed))
+        for seed in (1, 2)
+    )
+    # The draws are of the frequencies, of which the mean is a linear function.
+    slope = (one.mean - other.mean) / (one._law.mean() - other._law.mean())
+    assert (slope < 0.7).all()
+    np.testing.assert_allclose(one.standard_errors(), slope * one._law.standard_errors(), rtol=1e-9)
+
+
 def test_the_chains_start_apart(monkeypatch, rng):
     # where they start together R-hat would be 1 before they have seen anything
     monkeypatch.setattr(_gibbs, "WARM_UP", 0)

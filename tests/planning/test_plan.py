@@ -296,6 +296,16 @@ def test_what_is_not_identified_has_no_plan():
         plan.error(100)
 
 
+def test_a_report_that_is_drawn_as_one_of_two_changes_no_plan():
+    """Also of a square matrix, whose reports have more than one unbiased estimate."""
+    square = np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    split = np.column_stack([square[:, 0] / 4, square[:, 0] * 3 / 4, square[:, 1:]])
+    for near in (None, [0.2, 0.3, 0.5]):
+        one, two = (ik.plan(matrix, of=[0, 0, 1], near=near) for matrix in (square, split))
+        assert one.n == two.n
+        assert one.gap == pytest.approx(two.gap, abs=1e-9)
+
+
 def spread_of(mechanism, plan, weights, draws, seed):
     """Mean width of the intervals and standard deviation of the answers,
     each against what was planned.

@@ -49,6 +49,13 @@ def test_what_is_no_data_is_not_counted(tmp_path, kind, hidden):
     assert ik.Tally.from_table(tmp_path / f"{hidden}.{kind}", MECHANISM).n == len(ROWS)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_inside_folders_are_read(tmp_path, kind):
+    for name in ("one", "a/two", "a/b/three", "c/four"):
+        write(tmp_path / f"{name}.{kind}")
+    assert ik.Tally.from_table(tmp_path, MECHANISM).n == 4 * len(ROWS)
+
+
 @pytest.mark.parametrize(
     "kinds", [("parquet", "PARQUET"), ("parquet", "pq"), ("csv", "CSV"), ("csv", "TSV")]
 )
