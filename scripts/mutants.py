@@ -1,6 +1,7 @@
 """Plant small faults into a copy of the package, one by one, and run the tests nearest to each.
 
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
+    python scripts/mutants.py --by-hand [--room "solvers bayes/_gibbs"] [--limit 120]
 
 A seeded sample of all faults of `source_faults` in the package, or in some of its rooms. The tests
 of a module are its row in tests/nearest_tests.csv and its own doctests, stopped at the first that
@@ -39,7 +40,9 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
 COPIED = (
     *("ibukit", "tests", "data", "scripts", "benchmarks"),
-    *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml"),
+    *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml", "README.md"),
+    *("book/notation.md", "book/reference/from-your-file.md"),
+    *("book/_static/figures.css", "book/_static/schematics.css"),
 )
 MIN_SCORE = 0.9
 
@@ -116,6 +119,26 @@ def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
     by_hash = sorted(range(len(every)), key=hashes.__getitem__)
     programs = (i for i in by_hash if is_program(every[i].fault.planted(every[i].text)))
     return [every[i] for i in sorted(itertools.islice(programs, n))]
+
+
+def by_hand(root: Path, rooms: Sequence[str]) -> list[Mutant]:
+    """The faults of tests/planted_faults.csv, as people make them, in some rooms.
+
+    Without those whose text is no longer in its file, or more than once.
+    """
+    files = set(modules(root, rooms))
+    found = []
+    with (root / "tests" / "planted_faults.csv").open(encoding="utf8", newline="") as table:
+        for row in csv.DictReader(table):
+            if row["file"] not in files:
+                continue
+            text = (root / row["file"]).read_text("utf8")
+            if text.count(row["text"]) == 1:
+                start = text.index(row["text"])
+                line = text.count("\n", 0, start) + 1
+                fault = source_faults.Fault(line, start, row["text"], row["becomes"])
+                found.append(Mutant(row["file"], fault, text))
+    return found
 
 
 def is_program(source: str) -> bool:
@@ -297,8 +320,18 @@ def main() -> int:
         default=120,
         help="seconds of processor time a fault may take (default: %(default)s)",
     )
+    parser.add_argument(
+        "--by-hand",
+        action="store_true",
+        help="the faults of tests/planted_faults.csv instead of a sample",
+    )
     arguments = parser.parse_args()
-    drawn = sample(ROOT, arguments.room.split(), arguments.n, arguments.seed)
+    rooms = arguments.room.split()
+    drawn = (
+        by_hand(ROOT, rooms)
+        if arguments.by_hand
+        else sample(ROOT, rooms, arguments.n, arguments.seed)
+    )
     if not drawn:
         parser.error(f"--room must name rooms or files of ibukit/, got {arguments.room}")
     known = equivalents(ROOT)
@@ -317,8 +350,9 @@ def main() -> int:
         for kind in ("found", "endless", "survived", "undecided")
     }
     counts = ", ".join(f"{many} {kind}" for kind, many in counted.items())
+    source = "by hand" if arguments.by_hand else f"seed {arguments.seed}"
     print(
-        f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts},"
+        f"score {100 * score:.0f} %, {source}: of {len(drawn)} faults {counts},"
         f" {len(same)} without effect"
     )
     return int(score < MIN_SCORE)

@@ -30,6 +30,16 @@ def _groups(frame, **more):
     return ik.Tally.from_table(frame, MECHANISMS, by="version", groups=["country", "day"], **more)
 
 
+def test_likelihoods_of_groups_count_reports_too_far_for_a_double():
+    table = pd.DataFrame({"report": [0, 1, 2, 2000, 1, 2], "day": [1, 1, 1, 1, 2, 2]})
+    groups = ik.Tally.from_table(table, ik.LinearGeometric(ik.Line(0, 2), 1.0), groups="day")
+    estimates = ik.mle(groups)
+    for day, tally in groups.items():
+        expected = ik.mle(tally).log_likelihood
+        assert estimates[day].log_likelihood == pytest.approx(expected, rel=1e-9)
+    assert estimates[1].log_likelihood < -1990
+
+
 def test_each_group_has_the_tally_of_its_own_rows(frame):
     groups = _groups(frame)
     assert len(groups) == 12

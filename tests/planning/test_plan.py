@@ -198,6 +198,11 @@ def test_scales_and_shifts_of_a_question_change_what_they_should():
     assert plan.variance > 625, "half were born in the first year, half in the last"
 
 
+def test_a_single_secret_leaves_nothing_to_plan():
+    with pytest.raises(ValueError, match="at least two secrets"):
+        ik.plan(ik.MatrixMechanism([[0.4, 0.6]]))
+
+
 def test_reordered_secrets_have_the_same_plan(rng):
     matrix, order = matrix_of(WIDE[-1]), [2, 0, 3, 1]
     plan, other = ik.plan(WIDE[-1]), ik.plan(ik.MatrixMechanism(matrix[order]))
