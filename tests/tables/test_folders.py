@@ -205,3 +205,10 @@ def test_sums_of_weights_have_the_same_bits_at_each_reading(tmp_path):
     pd.DataFrame(rows).to_parquet(tmp_path / "x.parquet", row_group_size=20_000)
     tallies = [ik.Tally.from_table(tmp_path, MECHANISM, count="w", weighted=True) for _ in range(4)]
     assert len({tally.counts.tobytes() for tally in tallies}) == 1
+
+
+def test_counts_of_several_files_are_too_many_together(tmp_path):
+    for label in LABELS:
+        write(tmp_path / f"{label}.csv", pd.DataFrame({"report": [label], "n": [2**62]}))
+    with pytest.raises(ik.errors.TooLarge, match=r"table's counts must sum to less than 2\^63"):
+        ik.Tally.from_table(tmp_path, MECHANISM, count="n")
