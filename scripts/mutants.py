@@ -1,13 +1,15 @@
 """Plant small faults into a copy of the package, one by one, and run the tests nearest to each.
 
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
+    python scripts/mutants.py --by-hand [--room "solvers bayes/_gibbs"] [--limit 120]
 
-A seeded sample of all faults of `source_faults` in ROOMS. The tests of a module are its row in
-tests/nearest_tests.csv and its own doctests, stopped at the first that fails; a kernel's are those
-of `kernel_coverage`, without JIT. A run beyond the limit of processor time counts as found. In the
-end all tests that found a fault are run without one, so that none is counted that fails anyway.
-Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each
-fault that no test found, and the score. Exit 1 where fewer than 90 % are found.
+A seeded sample of all faults of `source_faults` in the package, or in some of its rooms. The tests
+of a module are its row in tests/nearest_tests.csv and its own doctests, stopped at the first that
+fails; a kernel's are those of `kernel_coverage`, without JIT. A run beyond the limit of processor
+time counts as found. In the end all tests that found a fault are run without one, so that none is
+counted that fails anyway. Faults that change no result are in tests/equivalent_mutants.csv, with
+the reason. Printed: each fault that no test found, and the score. Exit 1 where fewer than 90 % are
+found.
 """
 
 from __future__ import annotations
@@ -36,18 +38,11 @@ import source_faults
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
-ROOMS = (
-    "channels",
-    "solvers",
-    "mechanisms",
-    "estimators",
-    "identification",
-    "bayes",
-    "privacy",
-)
 COPIED = (
     *("ibukit", "tests", "data", "scripts", "benchmarks"),
-    *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml"),
+    *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml", "README.md"),
+    *("book/notation.md", "book/reference/from-your-file.md"),
+    *("book/_static/figures.css", "book/_static/schematics.css"),
 )
 MIN_SCORE = 0.9
 
@@ -91,15 +86,23 @@ def is_kernel(file: str) -> bool:
     return file.endswith("kernels.py")
 
 
-def modules(root: Path, rooms: Sequence[str]) -> list[str]:
-    """The files of some rooms, or of what a room's path begins with."""
+def modules(root: Path, rooms: Sequence[str] = ()) -> list[str]:
+    """The files of some rooms, or of what paths in the package begin with; of all if none.
+
+    Without those `__init__.py` that define no function: they import names.
+    """
+    package = root / "ibukit"
+    begin = tuple(f"ibukit/{room}" + "/" * (package / room).is_dir() for room in rooms)
     found = [
-        p.relative_to(root).as_posix()
-        for room in ROOMS
-        for p in sorted((root / "ibukit" / room).rglob("*.py"))
+        p
+        for p in sorted(package.rglob("*.py"))
+        if p.relative_to(root).as_posix().startswith(begin or "")
     ]
-    begin = tuple(f"ibukit/{room}" for room in rooms)
-    return [file for file in found if file.startswith(begin) and not file.endswith("__init__.py")]
+    return [
+        p.relative_to(root).as_posix()
+        for p in found
+        if p.name != "__init__.py" or re.search(r"^def ", p.read_text("utf8"), re.MULTILINE)
+    ]
 
 
 def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
@@ -116,6 +119,26 @@ def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
     by_hash = sorted(range(len(every)), key=hashes.__getitem__)
     programs = (i for i in by_hash if is_program(every[i].fault.planted(every[i].text)))
     return [every[i] for i in sorted(itertools.islice(programs, n))]
+
+
+def by_hand(root: Path, rooms: Sequence[str]) -> list[Mutant]:
+    """The faults of tests/planted_faults.csv, as people make them, in some rooms.
+
+    Without those whose text is no longer in its file, or more than once.
+    """
+    files = set(modules(root, rooms))
+    found = []
+    with (root / "tests" / "planted_faults.csv").open(encoding="utf8", newline="") as table:
+        for row in csv.DictReader(table):
+            if row["file"] not in files:
+                continue
+            text = (root / row["file"]).read_text("utf8")
+            if text.count(row["text"]) == 1:
+                start = text.index(row["text"])
+                line = text.count("\n", 0, start) + 1
+                fault = source_faults.Fault(line, start, row["text"], row["becomes"])
+                found.append(Mutant(row["file"], fault, text))
+    return found
 
 
 def is_program(source: str) -> bool:
@@ -140,9 +163,7 @@ def nearest(root: Path) -> dict[str, list[str]]:
     """For each module the test files that are nearest to it, the nearest first."""
     with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
         rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
-    compiled = {
-        file: list(kernel_coverage.TESTS) for file in modules(root, ROOMS) if is_kernel(file)
-    }
+    compiled = {file: list(kernel_coverage.TESTS) for file in modules(root) if is_kernel(file)}
     paths = {
         path.stem: path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py")
     }
@@ -291,7 +312,7 @@ def main() -> int:
     parser.add_argument(
         "--room",
         default="",
-        help=f"where: some of {' '.join(ROOMS)}, or what a path in them begins with",
+        help="where: some of the package's rooms, or what paths in it begin with (default: all)",
     )
     parser.add_argument(
         "--limit",
@@ -299,10 +320,20 @@ def main() -> int:
         default=120,
         help="seconds of processor time a fault may take (default: %(default)s)",
     )
+    parser.add_argument(
+        "--by-hand",
+        action="store_true",
+        help="the faults of tests/planted_faults.csv instead of a sample",
+    )
     arguments = parser.parse_args()
-    drawn = sample(ROOT, arguments.room.split() or ROOMS, arguments.n, arguments.seed)
+    rooms = arguments.room.split()
+    drawn = (
+        by_hand(ROOT, rooms)
+        if arguments.by_hand
+        else sample(ROOT, rooms, arguments.n, arguments.seed)
+    )
     if not drawn:
-        parser.error(f"--room must name some of {' '.join(ROOMS)}, got {arguments.room}")
+        parser.error(f"--room must name rooms or files of ibukit/, got {arguments.room}")
     known = equivalents(ROOT)
     same = [mutant for mutant in drawn if mutant.name in known]
     tree = OUT / "tree"
@@ -319,8 +350,9 @@ def main() -> int:
         for kind in ("found", "endless", "survived", "undecided")
     }
     counts = ", ".join(f"{many} {kind}" for kind, many in counted.items())
+    source = "by hand" if arguments.by_hand else f"seed {arguments.seed}"
     print(
-        f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts},"
+        f"score {100 * score:.0f} %, {source}: of {len(drawn)} faults {counts},"
         f" {len(same)} without effect"
     )
     return int(score < MIN_SCORE)

@@ -118,6 +118,22 @@ def test_the_decision_is_that_of_the_evidence():
         assert again.log_evidence == found.log_evidence
 
 
+def test_each_half_is_judged_by_the_other(monkeypatch):
+    tally = ik.attack.poison_outputs(
+        elastic().simulate(np.full(20, 100), np.random.default_rng(4)), ISLAND, 0.005
+    )
+    (part,) = tally.parts
+    half = detection._half(part.counts, np.random.default_rng(5))
+    evidence = [_evidence(part, one).log_evidence for one in (half, part.counts - half)]
+    assert abs(evidence[0] - evidence[1]) > 0.1, "the halves differ"
+    for first in (half, part.counts - half):
+        monkeypatch.setattr(detection, "_half", lambda counts, rng, first=first: first)
+        found = ik.attack.detect_poisoning(tally, rng=np.random.default_rng(5))
+        # The mean of two e-values is one.
+        expected = np.logaddexp(*evidence) - math.log(2)
+        assert found.log_evidence == pytest.approx(expected, rel=1e-12)
+
+
 def test_reports_that_all_secrets_explain_raise_no_suspicion(rng):
     # every frequency of the reports is that of some honest population, so no adversaries are needed
     tally = ik.MatrixMechanism(np.eye(4)).tally_counts([5, 90, 7, 1])

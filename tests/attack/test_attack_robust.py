@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ibukit as ik
+from ibukit.attack import _adversary
 from ibukit.attack._adversary import scan, with_adversaries
 
 TOL = 1e-10
@@ -49,6 +50,22 @@ def naive_em(tally, report, steps=10_000):
         share = posterior[-1]
         theta = posterior[:-1] / posterior[:-1].sum()
     return theta, share, naive_log_likelihood(tally, theta, share, report)
+
+
+def test_a_maximum_that_was_missed_is_at_most_its_gap_higher(monkeypatch):
+    mechanism = ik.MatrixMechanism([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
+    tally = mechanism.tally_counts([60, 0, 0])
+    honest, (part,) = ik.mle(tally, TOL), tally.parts
+    best = ik.mle(with_adversaries(part, 0), TOL)
+    monkeypatch.setattr(
+        _adversary, "mle", lambda tally, tol, strict: ik.ibu(tally, stop=ik.Steps(0))
+    )
+    found = scan(part, honest, TOL, above=50.0)
+    assert found.suspect is None
+    assert found.gap > 0.1, "the maximum was missed"
+    # Here the gap is no more than what the likelihood can still rise.
+    true = 2 * (best.log_likelihood - honest.log_likelihood)
+    assert found.bound == pytest.approx(true, rel=1e-9)
 
 
 def test_honest_reports_give_the_maximum_likelihood_estimate(rng):

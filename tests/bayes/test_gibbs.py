@@ -327,6 +327,48 @@ def test_standard_errors_are_those_of_the_mean(monkeypatch, rng):
     np.testing.assert_allclose(found[0].standard_errors(), law.standard_errors() / 2, rtol=1e-12)
 
 
+def test_drawn_frequencies_have_ends_that_frequencies_can_have(monkeypatch):
+    monkeypatch.setattr(_gibbs, "WARM_UP", 50)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([4, 2, 1])
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        found = ik.posterior(tally, 1.0, "frequencies", method="gibbs", rng=rng)
+        draws = np.sort(found.draws()[:, 0])
+        # Levels whose upper end lies between two draws that differ.
+        (jumps,) = np.nonzero(np.diff(draws) > 0)
+        for place in jumps[jumps > len(draws) / 2]:
+            level = 2 * (place + 0.5) / (len(draws) - 1) - 1
+            ends = 7 * np.array(found.interval(level))
+            np.testing.assert_allclose(ends, np.rint(ends), atol=1e-9)
+
+
+def test_an_end_where_the_draws_are_dense_has_the_smaller_error(monkeypatch):
+    monkeypatch.setattr(_gibbs, "WARM_UP", 50)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
+    tally = ik.RandomizedResponse(3, 2.0).tally_counts([60, 30, 0])
+    found = ik.posterior(tally, 1.0, method="gibbs", rng=np.random.default_rng(1))
+    # The third secret's probability is near 0, where its density is the highest.
+    lower, upper = found.interval_errors(0.9, of=[0, 0, 1])
+    assert 0 < lower < upper / 3
+    lower, upper = found.interval_errors(0.9, of=[1, 1, 0])
+    assert 0 < upper < lower / 3
+
+
+def test_errors_of_the_mean_shrink_as_the_mean_does(monkeypatch):
+    monkeypatch.setattr(_gibbs, "WARM_UP", 50)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
+    tally, alpha = ik.RandomizedResponse(3, 1.0).tally_counts([4, 2, 1]), [3.0, 1.0, 0.5]
+    one, other = (
+        ik.posterior(tally, alpha, method="gibbs", rng=np.random.default_rng(seed))
+        for seed in (1, 2)
+    )
+    # The draws are of the frequencies, of which the mean is a linear function.
+    slope = (one.mean - other.mean) / (one._law.mean() - other._law.mean())
+    assert (slope < 0.7).all()
+    np.testing.assert_allclose(one.standard_errors(), slope * one._law.standard_errors(), rtol=1e-9)
+
+
 def test_the_chains_start_apart(monkeypatch, rng):
     # where they start together R-hat would be 1 before they have seen anything
     monkeypatch.setattr(_gibbs, "WARM_UP", 0)

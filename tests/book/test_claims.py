@@ -422,6 +422,12 @@ def test_the_edge_of_each_tolerance(published, kind, tolerance, inside, outside)
     assert verdicts == ["reproduced", "deviates"]
 
 
+def test_a_relative_tolerance_is_one_of_the_size_of_the_number(published):
+    published({"tolerance_kind": "relative", "tolerance": "0.25", "value": "-0.5"})
+    for ours, verdict in ((-0.625, "reproduced"), (-0.375, "reproduced"), (-0.3749, "deviates")):
+        assert claims.beside("consistency", {KEY: ours})["verdict"][0] == verdict
+
+
 @given(st.decimals(min_value=-(10**6), max_value=10**6, places=5), st.integers(0, 4))
 def test_a_number_agrees_with_what_it_rounds_to(exact, decimals):
     printed = f"{exact:.{decimals}f}"

@@ -141,3 +141,11 @@ def test_check_prints_a_level_per_unit_only_where_secrets_have_distances(tmp_pat
     assert "epsilon, per" not in capsys.readouterr().out
     assert main(["check", "truncated-geometric", "--k", "5", "--epsilon", "0.5"]) == 0
     assert "epsilon, per unit of distance: 0.5 nats" in capsys.readouterr().out
+
+
+def test_on_a_line_check_tells_the_level_of_any_two_secrets_and_that_of_neighbours(capsys):
+    options = ["--k", "74", "--epsilon", "0.5"]
+    assert main(["check", "truncated-geometric", *options]) == 0
+    shown = capsys.readouterr().out
+    levels = re.findall(r"^epsilon, (.*?): (\S+) nats$", shown, re.MULTILINE)
+    assert levels == [("for any two secrets", "36.5"), ("per unit of distance", "0.5")]

@@ -5,6 +5,7 @@ one probability, tables, a map, JSON, HTML, drawings, and as a distribution.
 import copy
 import json
 import math
+import re
 from dataclasses import replace
 from datetime import date
 
@@ -260,6 +261,14 @@ def test_html_is_escaped_and_short():
     assert "label 999<" in shown
     assert "label 0<" not in shown
     assert "990 others" in shown
+
+
+def test_the_probabilities_of_an_html_table_sum_to_one(rng):
+    for k in (5, 20, 21, 300):
+        # The most probable labels stand anywhere.
+        estimate = estimate_over(ik.Alphabet([f"{i}" for i in range(k)]), rng.permutation(k) + 1)
+        shown = re.findall(r"<td>([^<]+)</td>", estimate._repr_html_())
+        assert sum(map(float, shown)) == pytest.approx(1, abs=5e-4)
 
 
 # Equality

@@ -64,6 +64,18 @@ def test_a_dollar_is_a_currency_and_a_long_label_ends_somewhere():
     assert names[1].endswith("…")
 
 
+def test_each_of_many_bars_has_its_own_interval(rng):
+    k = 60
+    many = estimate_over(ik.Alphabet([f"{i}" for i in range(k)]), rng.permutation(k) + 1)
+    axes = many.plot(level=0.9, method="wald")
+    (whiskers,) = axes.collections
+    ends = np.array([segment[:, 0] for segment in whiskers.get_segments()])
+    widths = [bar.get_width() for bar in axes.patches]
+    codes = [int(name) for name, _ in written(axes)]
+    assert many.distribution[codes].tolist() == widths
+    np.testing.assert_allclose(ends.T, np.array(many.interval(0.9, method="wald"))[:, codes])
+
+
 def test_of_many_labels_the_most_probable_are_drawn():
     k = 100
     many = estimate_over(ik.Alphabet([f"label {i}" for i in range(k)]), np.arange(k) + 1)

@@ -95,6 +95,17 @@ def test_a_summary_says_what_to_be_careful_about(estimate, method, says):
     assert any(re.search(says, warning) for warning in estimate.summary(method=method).warnings)
 
 
+def test_a_gap_matters_by_what_all_reports_together_lose_by_it():
+    found = []
+    for times in (1, 10**6):
+        tally = ik.RandomizedResponse(["a", "b", "c"], 2.0).tally_counts(times * TALLY.counts)
+        estimate = ik.ibu(tally, stop=ik.Gap(1e-6))
+        assert 1e-8 < estimate.gap <= 1e-6
+        warnings = " ".join(estimate.summary(method="profile").warnings)
+        found.append("is not the maximum of the likelihood" in warnings)
+    assert found == [False, True]
+
+
 def test_a_summary_has_nothing_to_say_where_all_is_well():
     tally = ik.RandomizedResponse(["a", "b", "c"], 2.0).tally_counts([500, 300, 200])
     assert ik.mle(tally).summary().warnings == ()

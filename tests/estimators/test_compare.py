@@ -256,6 +256,19 @@ def test_a_constant_question_has_no_difference():
         assert found.difference.p_value == 1
 
 
+def test_a_question_in_another_unit_has_the_same_answer_in_that_unit():
+    mechanism = ik.RandomizedResponse(3, 2.0)
+    tallies = mechanism.tally_counts([50, 30, 20]), mechanism.tally_counts([30, 30, 40])
+    for method in ("profile", "wald", "guaranteed"):
+        years, months = (
+            ik.compare(*tallies, of=np.array([0, 1, 2]) * unit, method=method).difference
+            for unit in (1, 12)
+        )
+        np.testing.assert_allclose(12 * np.array(years.interval), months.interval, rtol=1e-5)
+        assert months.interval[0] < -1, "it is longer than a share can be"
+        assert years.p_value == pytest.approx(months.p_value, rel=1e-5)
+
+
 def test_tables_have_labels_cells_or_numbers():
     grid = ik.Grid(1, 2)
     mechanism = ik.RandomizedResponse(grid, 1.0)

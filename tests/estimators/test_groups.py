@@ -30,6 +30,16 @@ def _groups(frame, **more):
     return ik.Tally.from_table(frame, MECHANISMS, by="version", groups=["country", "day"], **more)
 
 
+def test_likelihoods_of_groups_count_reports_too_far_for_a_double():
+    table = pd.DataFrame({"report": [0, 1, 2, 2000, 1, 2], "day": [1, 1, 1, 1, 2, 2]})
+    groups = ik.Tally.from_table(table, ik.LinearGeometric(ik.Line(0, 2), 1.0), groups="day")
+    estimates = ik.mle(groups)
+    for day, tally in groups.items():
+        expected = ik.mle(tally).log_likelihood
+        assert estimates[day].log_likelihood == pytest.approx(expected, rel=1e-9)
+    assert estimates[1].log_likelihood < -1990
+
+
 def test_each_group_has_the_tally_of_its_own_rows(frame):
     groups = _groups(frame)
     assert len(groups) == 12
@@ -216,3 +226,10 @@ def test_a_void_interval_is_called_void():
     assert frame.loc[1].method.str.contains("void").all()
     assert (frame.loc[2].method == "wald").all()
     assert "method" not in ik.mle(groups).to_frame(method="profile")
+
+
+def test_unknown_reports_of_several_groups_are_counted_once_in_the_message():
+    unknown = ["v", "w", "x", "y", "z"]
+    table = pd.DataFrame({"report": [*unknown, *unknown], "day": [1] * 5 + [2] * 5})
+    with pytest.raises(AlphabetMismatch, match=r"contains '.', '.', '.' and 2 more, no report of"):
+        ik.Tally.from_table(table, MECHANISMS[1], groups="day")

@@ -268,6 +268,16 @@ def test_bounds_in_whole_numbers_hold_the_chance(rates, rng):
     assert sure(rates, offsets_of(rates, rng)).all()
 
 
+def test_the_slack_is_no_less_than_all_roundings_together():
+    """Of a length less than 2 units of its last digit are lost, one for the rate and one for the
+    product; of the distance of two sides, and of their sum, less than 4; of their difference,
+    rounded down again, less than 5. The derivative of e^-r is at most 1.
+    """
+    unit = 2 ** (acceptance_bounds.PROBABILITY_DIGITS - acceptance_bounds.LENGTH_DIGITS)
+    # Three factors and two products with the first lose less than one each of a probability.
+    assert 5 * unit + 5 <= acceptance_bounds.ROUNDING_SLACK
+
+
 def test_bounds_that_are_too_near_are_found(rng, monkeypatch):
     sizes = offsets_of(RATES[1], rng)
     monkeypatch.setattr(acceptance_bounds, "ROUNDING_SLACK", acceptance_bounds.ROUNDING_SLACK // 16)

@@ -120,6 +120,24 @@ def test_a_content_of_any_length_is_written_whole(content, folder):
         assert (folder / "out").read_bytes() == content
 
 
+def test_content_and_name_are_on_the_disk_in_this_order(folder, monkeypatch):
+    """What a crash of the machine leaves is the old file or the new one, not an empty one."""
+    said, flush, rename = [], os.fsync, os.replace
+
+    def flushed(descriptor):
+        said.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "content")
+        flush(descriptor)
+
+    def renamed(*names):
+        said.append("name")
+        rename(*names)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "replace", renamed)
+    TALLY.save(folder / "tally")
+    assert said == ["content", "name", "folder"]
+
+
 def test_a_part_is_known_as_ours_as_soon_as_something_is_in_it(folder):
     """A table of any content that a killed process has half written is in nobody's way."""
     program = """if True:

@@ -7,6 +7,7 @@ import pickle
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
@@ -81,6 +82,15 @@ def test_pooled_and_weighted_and_what_was_dropped(tmp_path):
     assert dict(again.dropped) == {"missing": 3, "unknown": 0.5}
     np.testing.assert_array_equal(again.counts, both.counts)
     np.testing.assert_array_equal(again.matrix(), both.matrix())
+
+
+def test_an_estimate_knows_what_was_dropped_when_it_comes_back(tmp_path):
+    table = pd.DataFrame({"report": ["a", "b", "b", None, "?"]})
+    mechanism = ik.RandomizedResponse(["a", "b"], 2.0)
+    tally = ik.Tally.from_table(table, mechanism, missing="drop", unknown="drop")
+    ik.mle(tally).save(tmp_path / "estimate")
+    again = ik.Estimate.load(tmp_path / "estimate").tally
+    assert dict(again.dropped) == dict(tally.dropped) == {"missing": 1, "unknown": 1}
 
 
 def test_an_estimate_comes_back_with_its_tally(tally, tmp_path):

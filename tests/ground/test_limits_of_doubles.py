@@ -71,3 +71,14 @@ def test_readable():
     ]
     with pytest.raises(OverflowError):
         f"{HUGE:.3g}"
+
+
+def test_counts_that_signed_integers_do_not_hold_are_named():
+    """They would wrap round to negative ones."""
+    mechanism = ik.RandomizedResponse(3, 1.0)
+    for number in (2**63, 2**64 - 1):
+        counts = np.array([number, 0, 1], dtype=np.uint64)
+        with pytest.raises(ValueError, match=f"must fit in 64 signed bits, got {number}"):
+            mechanism.tally_counts(counts)
+    small = np.array([2**62, 0, 1], dtype=np.uint64)
+    assert mechanism.tally_counts(small).n == 2**62 + 1

@@ -77,3 +77,19 @@ def test_what_takes_no_matrix_is_computed():
     assert ik.emd(UNIFORM, UNIFORM, LINE) == 0
     with pytest.raises(MemoryError):
         np.eye(K)
+
+
+def test_each_limit_that_is_set_is_kept():
+    tally = ik.RandomizedResponse(6, 1.0).tally_counts([1, 1, 1, 1, 1, 0])
+    assert tally.matrix().shape == (6, 5)
+    with ik.solvers.limits(channel_entries=30):
+        assert tally.matrix().shape == (6, 5)
+    for name, call in (
+        ("channel_entries", tally.matrix),
+        ("dense_entries", ik.RandomizedResponse(6, 1.0).matrix),
+    ):
+        with (
+            ik.solvers.limits(**{name: 29}),
+            pytest.raises(ik.errors.TooLarge, match=rf"more than 29; .*limits\({name}="),
+        ):
+            call()

@@ -283,6 +283,22 @@ def test_pooled_reports_have_boxes_of_their_own():
     assert len(ClopperPearsonRegion(both, LEVEL)._low) == 6
 
 
+def test_regions_of_pooled_people_share_the_error_by_their_numbers_of_frequencies():
+    one = ik.RandomizedResponse(3, 1.0).tally_counts([430, 310, 260])
+    for other, part in (
+        (ik.RandomizedResponse(3, 3.0).tally_counts([580, 290, 130]), 1 / 2),
+        (ik.Rappor(3, 1.0).simulate([600, 300, 100], np.random.default_rng(1)), 1 / 2),
+        (ik.MatrixMechanism(np.eye(3, 6) * 0.4 + 0.1).tally_counts([9] * 6), 2 / 3),
+    ):
+        both, asked = one + other, {"method": "guaranteed", "target": "frequencies", "by": "boxes"}
+        # With one's share of the error each, both hold together by the union bound.
+        alone = [
+            np.multiply(each.n / both.n, ik.mle(each).interval(1 - share * (1 - LEVEL), **asked))
+            for each, share in ((one, 1 - part), (other, part))
+        ]
+        np.testing.assert_allclose(ik.mle(both).interval(LEVEL, **asked), sum(alone), atol=1e-9)
+
+
 # How often they hold
 
 

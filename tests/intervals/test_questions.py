@@ -208,3 +208,23 @@ def test_ends_of_tiny_shares_are_as_precise_as_those_of_large_ones():
 
     right = brentq(ratio, 3.1 / n, 30 / n, xtol=1e-16)
     assert upper == pytest.approx(right, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("wald", {}),
+        ("profile", {}),
+        ("auto", {}),
+        ("calibrated", {}),
+        ("guaranteed", {"by": "region"}),
+        ("credible", {}),
+        ("bootstrap", {"draws": 60}),
+    ],
+)
+def test_a_question_with_the_opposite_sign_has_the_opposite_interval(method, options):
+    estimate = ik.mle(ik.RandomizedResponse(3, 2.0).tally_counts([500, 300, 200]))
+    lower, upper = estimate.interval(0.9, [0, -1, 1], method, **options)
+    assert -1 <= lower < upper < 0, "the third secret is rarer than the second"
+    opposite = estimate.interval(0.9, [0, 1, -1], method, **options)
+    np.testing.assert_allclose(opposite, (-upper, -lower), atol=1e-6)

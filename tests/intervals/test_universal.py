@@ -42,9 +42,10 @@ def test_a_split_leaves_nothing_out():
 
 def test_more_reports_than_numpy_draws_from_are_split_one_by_one():
     tally = ik.RandomizedResponse(2, 1.0).tally_counts([2 * 10**9, 10**9])
-    one, other = split(tally, 0.5, seeded(1))
-    assert (one + other == tally.counts).all()
-    np.testing.assert_allclose(one / tally.counts, 0.5, atol=1e-4)
+    for share in (0.1, 0.5):
+        one, other = split(tally, share, seeded(1))
+        assert (one + other == tally.counts).all()
+        np.testing.assert_allclose(one / tally.counts, share, atol=1e-4)
 
 
 def test_the_tally_of_some_reports_has_their_likelihood():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit.channels import DenseChannel
 from ibukit.errors import AlphabetMismatch, IbukitError, NoExactSampler
 from ibukit.mechanisms.longitudinal.kept_answers import KeptAnswers
 
@@ -145,3 +146,24 @@ def test_a_class_that_inherits_keeps_nothing():
         heir.keep([1])
     with pytest.raises(IbukitError, match="Heir has no sampler without roundings"):
         heir.release(KeptAnswers(heir, [1]))
+
+
+@dataclass(frozen=True)
+class OtherLaw(ik.LongitudinalResponse):
+    """It reports the next label."""
+
+    def make_matrix(self):
+        return np.roll(super().make_matrix(), 1, axis=1)
+
+    def channel(self, reports):
+        return DenseChannel(self.matrix()[:, reports])
+
+
+def test_a_class_that_inherits_has_the_law_of_its_own_matrix():
+    heir, nominal = OtherLaw(5, 1.0, 2.0), ik.LongitudinalResponse(5, 1.0, 2.0)
+    assert np.array_equal(heir.as_finite().matrix(), heir.matrix())
+    theta = np.array([0.4, 0.3, 0.2, 0.1, 0.0])
+    law = theta @ heir.matrix()
+    assert not np.allclose(law, theta @ nominal.matrix())
+    drawn = heir.simulate(theta * 10**6, np.random.default_rng(1))
+    assert abs(drawn.frequencies - law).max() < 0.005

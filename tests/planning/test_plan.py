@@ -198,6 +198,11 @@ def test_scales_and_shifts_of_a_question_change_what_they_should():
     assert plan.variance > 625, "half were born in the first year, half in the last"
 
 
+def test_a_single_secret_leaves_nothing_to_plan():
+    with pytest.raises(ValueError, match="at least two secrets"):
+        ik.plan(ik.MatrixMechanism([[0.4, 0.6]]))
+
+
 def test_reordered_secrets_have_the_same_plan(rng):
     matrix, order = matrix_of(WIDE[-1]), [2, 0, 3, 1]
     plan, other = ik.plan(WIDE[-1]), ik.plan(ik.MatrixMechanism(matrix[order]))
@@ -294,6 +299,16 @@ def test_what_is_not_identified_has_no_plan():
     assert plan.n == pytest.approx(pair.n, abs=1)
     with pytest.raises(NotInvertible):
         plan.error(100)
+
+
+def test_a_report_that_is_drawn_as_one_of_two_changes_no_plan():
+    """Also of a square matrix, whose reports have more than one unbiased estimate."""
+    square = np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    split = np.column_stack([square[:, 0] / 4, square[:, 0] * 3 / 4, square[:, 1:]])
+    for near in (None, [0.2, 0.3, 0.5]):
+        one, two = (ik.plan(matrix, of=[0, 0, 1], near=near) for matrix in (square, split))
+        assert one.n == two.n
+        assert one.gap == pytest.approx(two.gap, abs=1e-9)
 
 
 def spread_of(mechanism, plan, weights, draws, seed):

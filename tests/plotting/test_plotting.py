@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, to_rgb
 
 import ibukit as ik
@@ -63,6 +64,19 @@ def test_distributions():
     assert axes.get_ylim()[0] <= -0.1
 
 
+def test_steps_are_as_wide_at_the_ends_as_between():
+    """The lines of a curve cover each value's step, half of the first and the last one as well."""
+    line, p = ik.Line(3, 6), np.array([0.4, 0.1, 0.3, 0.2])
+    axes = plotting.distributions(line, {"truth": ik.uniform(4), "IBU": p})
+    halves = [
+        segment.tolist()
+        for each in axes.collections
+        if isinstance(each, LineCollection)
+        for segment in each.get_segments()
+    ]
+    assert halves == [[[2.5, 0.4], [3.0, 0.4]], [[6.0, 0.2], [6.5, 0.2]]]
+
+
 def test_seven_curves_differ_in_colour_and_in_dashes():
     axes = plotting.distributions(3, {str(i): ik.uniform(3) for i in range(7)})
     looks = [(line.get_color(), line._unscaled_dash_pattern) for line in axes.lines]
@@ -104,6 +118,12 @@ def test_a_map_has_north_up_and_east_right():
     low, high = axes.get_ylim()
     assert low < high, "y grows upwards"
     assert axes.transData.transform((0, 1))[1] > axes.transData.transform((0, 0))[1]
+
+
+def test_a_part_of_a_map_is_drawn_where_it_lies():
+    grid = ik.Grid(2, 3, cell_size=(0.5, 2.0), first=(7, -1))
+    (image,) = plotting.heatmap(grid, ik.uniform(6)).images
+    assert image.get_extent() == pytest.approx([-2.0, 4.0, 3.5, 4.5])
 
 
 @pytest.mark.parametrize(

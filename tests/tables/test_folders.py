@@ -49,6 +49,13 @@ def test_what_is_no_data_is_not_counted(tmp_path, kind, hidden):
     assert ik.Tally.from_table(tmp_path / f"{hidden}.{kind}", MECHANISM).n == len(ROWS)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_inside_folders_are_read(tmp_path, kind):
+    for name in ("one", "a/two", "a/b/three", "c/four"):
+        write(tmp_path / f"{name}.{kind}")
+    assert ik.Tally.from_table(tmp_path, MECHANISM).n == 4 * len(ROWS)
+
+
 @pytest.mark.parametrize(
     "kinds", [("parquet", "PARQUET"), ("parquet", "pq"), ("csv", "CSV"), ("csv", "TSV")]
 )
@@ -198,3 +205,10 @@ def test_sums_of_weights_have_the_same_bits_at_each_reading(tmp_path):
     pd.DataFrame(rows).to_parquet(tmp_path / "x.parquet", row_group_size=20_000)
     tallies = [ik.Tally.from_table(tmp_path, MECHANISM, count="w", weighted=True) for _ in range(4)]
     assert len({tally.counts.tobytes() for tally in tallies}) == 1
+
+
+def test_counts_of_several_files_are_too_many_together(tmp_path):
+    for label in LABELS:
+        write(tmp_path / f"{label}.csv", pd.DataFrame({"report": [label], "n": [2**62]}))
+    with pytest.raises(ik.errors.TooLarge, match=r"table's counts must sum to less than 2\^63"):
+        ik.Tally.from_table(tmp_path, MECHANISM, count="n")

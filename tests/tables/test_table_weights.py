@@ -108,3 +108,15 @@ def test_without_being_asked_for_weights_are_refused_with_the_word_for_them():
         ik.Tally.from_table(table, MECHANISM, weighted=True)
     with pytest.raises(ValueError, match="counts must be given where weighted"):
         MECHANISM.tally(["car"], weighted=True)
+
+
+@pytest.mark.parametrize("role", ["strata", "clusters"])
+def test_a_row_without_its_stratum_or_cluster_is_missing(role):
+    table = pd.DataFrame({"report": LABELS * 2, "w": [1.0, 2, 3, 4, 5, 6]})
+    table["unit"] = ["a", "b", None, "a", "b", "a"]
+    options = {"count": "w", "weighted": True, role: "unit"}
+    with pytest.raises(ValueError, match="'report' or 'unit' has missing values"):
+        ik.Tally.from_table(table, MECHANISM, report="report", **options)
+    tally = ik.Tally.from_table(table, MECHANISM, report="report", missing="drop", **options)
+    assert dict(tally.dropped) == {"missing": 3.0}
+    assert tally.counts.tolist() == [5.0, 7.0, 6.0]

@@ -122,3 +122,20 @@ def test_weights_of_equal_size_in_one_stratum_are_a_simple_sample():
     mean = frame.y.mean()
     error = np.sqrt(mean * (1 - mean) / 239) / FACTOR
     assert found.standard_errors()[1] == pytest.approx(error, rel=1e-6)
+
+
+@pytest.mark.parametrize("design", ["alone", "clusters", "strata", "replicates"])
+def test_the_covariance_has_the_squares_of_the_errors(design):
+    frame = table(5)
+    replicates = {f"r{c}": np.where(frame.cluster == c, 0, frame.w * 12 / 11) for c in range(12)}
+    options = {
+        "alone": {},
+        "clusters": {"clusters": "cluster"},
+        "strata": {"strata": "stratum", "clusters": "cluster"},
+        "replicates": {"replicate_weights": list(replicates)},
+    }[design]
+    found = share(frame.assign(**replicates), **options)
+    covariance = found.covariance()
+    assert np.diag(covariance) == pytest.approx(found.standard_errors() ** 2, rel=1e-9)
+    # The two shares sum to 1.
+    assert covariance.sum(axis=1) == pytest.approx([0, 0], abs=1e-12)

@@ -33,6 +33,16 @@ def test_processes_find_the_same_profiles():
         estimates.intervals(method="profile", n_jobs=0)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.99])
+def test_groups_have_the_level_that_is_asked_for(level):
+    estimates = ik.mle(ik.Tally.from_table(table(), KRR, count="count", groups="country"))
+    for method in ("wald", "profile"):
+        lower, upper = estimates.intervals(level, method)
+        for row, estimate in enumerate(estimates.values()):
+            right = estimate.interval(level, method=method)
+            assert np.allclose((lower[row], upper[row]), right, atol=1e-9)
+
+
 def test_workers_of_a_cluster_find_the_same_profiles():
     estimates = ik.mle(ik.Tally.from_table(table(), KRR, count="count", groups="country"))
     with (

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ibukit as ik
 from ibukit.theory import bayes_limits, ldp_bounds, least_asymptotic_mse, van_trees_bound
@@ -181,6 +182,24 @@ def test_van_trees_is_below_the_exact_least_error(case, alpha):
         assert bounds[0] < variance
         if n == 1 and eps <= 1:
             assert bounds[0] > 0.55 * exact[0]
+
+
+def test_the_two_bounds_of_van_trees_are_those_of_one_error():
+    """Given the secrets, P is Dirichlet(alpha + n F): its error is n^2 / (n + alpha_0)^2 times
+    that of F, and its own variance on average.
+    """
+    prior, n = np.ones(3), 20
+    total = prior.sum()
+    bounds = {
+        of: van_trees_bound(3, 0.5, n=n, alpha=prior, of=of)
+        for of in ("distribution", "frequencies")
+    }
+    assert bounds["frequencies"] > 0, "what is compared is not cut"
+    of_prior = stats.dirichlet(prior).var().sum()
+    # E var(P | F) by the law of total variance: the posterior mean varies by n / (n + alpha_0).
+    within = of_prior * (1 - n / (n + total))
+    shrunk = (n / (n + total)) ** 2 * bounds["frequencies"]
+    assert bounds["distribution"] == pytest.approx(shrunk + within, rel=1e-12)
 
 
 def test_van_trees_would_fail_with_less_information(rng):
