@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import re
 import tomllib
 import zipfile
 from pathlib import Path
@@ -85,20 +84,3 @@ def test_a_version_that_the_changelog_does_not_begin_with_is_refused(tmp_path, m
     monkeypatch.setattr(release, "ROOT", tmp_path)
     with pytest.raises(release.Refused, match=r"begins with version 0\.0\.9"):
         release.version_of_the_tree()
-
-
-def test_the_paper_cites_what_the_bibliography_has_and_shows_figures_that_exist():
-    paper, shown = (
-        (ROOT / "paper" / "paper.md").read_text("utf8"),
-        (ROOT / "book" / "references.bib").read_text("utf8"),
-    )
-    head = yaml.safe_load(paper.split("---\n")[1])
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
-    assert (ROOT / "paper" / head["bibliography"]).resolve() == ROOT / "book" / "references.bib"
-    cited = set(re.findall(r"@([a-z]+\d{4}[a-z]+)", paper))
-    assert len(cited) > 10
-    assert cited <= set(re.findall(r"^@\w+\{([^,]+),", shown, re.MULTILINE))
-    figures = re.findall(r"\]\(([^)]+)\)", paper)
-    assert figures
-    assert all((ROOT / "paper" / figure).is_file() for figure in figures)
-    assert 750 <= len(paper.split()) <= 1750
