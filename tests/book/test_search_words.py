@@ -44,7 +44,16 @@ def test_what_people_type_is_there_in_both_spellings():
 
 def test_the_page_that_computes_in_the_browser_is_found_by_what_it_is():
     asked = check_search.questions()
-    words = ("try", "try it", "own counts", "calculator", "online", "in the browser", "paste", "csv")
+    words = (
+        "try",
+        "try it",
+        "own counts",
+        "calculator",
+        "online",
+        "in the browser",
+        "paste",
+        "csv",
+    )
     assert [each for each in words if "book/try" not in asked.get(each, ())] == []
     # A file of reports is read by a chapter as well.
     assert asked["csv"] == {"book/try", "book/chapters/your-own-data"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import tomllib
 import zipfile
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 import release
+import versions
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
@@ -30,6 +32,42 @@ def test_the_recipe_has_our_version_command_and_dependencies():
     }
     listed = {line.replace(" ", "") for line in RECIPE["requirements"]["run"]}
     assert listed == wanted | {f"python{PROJECT['requires-python']}"}
+    assert RECIPE["about"]["license"] == PROJECT["license"]
+    assert RECIPE["about"]["license_file"] == PROJECT["license-files"]
+
+
+def test_the_licence_names_those_of_the_tables():
+    terms = (ROOT / "data" / "README.md").read_text("utf8").split("## Sources, terms")[1]
+    named = PROJECT["license"].split(" AND ")
+    assert [text for text in named if not text.startswith("LicenseRef-")] == ["MIT", "CC-BY-4.0"]
+    # Each folder of tables has a paragraph; those without a licence are what the last name is for.
+    for folder in (path for path in (ROOT / "data").iterdir() if path.is_dir()):
+        if folder.name not in {"counterexamples", "published", "repetitions"}:
+            assert f"(`{folder.name}/`)" in terms, folder.name
+    assert set(re.findall(r"CC BY[-\w]* \d\.\d", terms)) == {"CC BY 4.0"}
+    assert "under the MIT licence" in terms
+    assert "data/README.md" in PROJECT["license-files"]
+
+
+def test_the_versions_of_python_are_those_that_are_tried():
+    named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    assert named == [each.name for each in versions.VERSIONS if each.resolution == "highest"]
+    makefile = (ROOT / "Makefile").read_text("utf8")
+    locked = re.search(r"^LOCKED_EXTRAS := (.*)$", makefile, re.MULTILINE)[1]
+    tried = re.fullmatch(r"\.\[(.*)\]", versions.EXTRAS)[1].split(",")
+    assert sorted(tried) == sorted(locked.replace("--extra ", "").split())
+
+
+def test_the_filter_passes_what_old_docstrings_of_a_dependency_say_on_each_python():
+    filters = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["tool"]["pytest"][
+        "ini_options"
+    ]["filterwarnings"]
+    patterns = [text.split(":")[1] for text in filters if text.endswith(":SyntaxWarning")]
+    for message in (
+        r"invalid escape sequence '\d'",
+        r'"\d" is an invalid escape sequence. Such sequences will not work in the future.',
+    ):
+        assert any(re.match(pattern, message) for pattern in patterns), message
 
 
 def test_the_recipe_is_tried_with_our_requirements_and_on_our_archive_only(tmp_path):
