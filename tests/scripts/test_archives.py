@@ -122,3 +122,13 @@ def test_a_version_that_the_changelog_does_not_begin_with_is_refused(tmp_path, m
     monkeypatch.setattr(release, "ROOT", tmp_path)
     with pytest.raises(release.Refused, match=r"begins with version 0\.0\.9"):
         release.version_of_the_tree()
+
+
+def test_the_size_of_a_package_is_that_of_its_files_and_libraries(tmp_path, capsys, monkeypatch):
+    for name, size in (("a/x.py", 2_000_000), ("a.libs/x.so", 3_000_000), ("b.py", 4_000_000)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(bytes(size))
+    assert release.sizes(tmp_path) == {"a": 5.0, "b.py": 4.0}
+    monkeypatch.setattr(release, "run", lambda *command: f"{tmp_path}\n")
+    release.say_sizes(tmp_path / "python")
+    assert capsys.readouterr().out == "installed: 9 MB; a 5, b.py 4\n"
