@@ -58,14 +58,15 @@ def test_the_versions_of_python_are_those_that_are_tried():
     assert sorted(tried) == sorted(locked.replace("--extra ", "").split())
 
 
-def test_the_filter_passes_what_old_docstrings_of_a_dependency_say_on_each_python():
+def test_the_filters_pass_what_dependencies_say_on_python_3_14():
     filters = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["tool"]["pytest"][
         "ini_options"
     ]["filterwarnings"]
-    patterns = [text.split(":")[1] for text in filters if text.endswith(":SyntaxWarning")]
+    patterns = [text.split(":")[1] for text in filters if text.startswith("ignore:")]
     for message in (
         r"invalid escape sequence '\d'",
         r'"\d" is an invalid escape sequence. Such sequences will not work in the future.',
+        "It looks like `register_random` was passed an object that could be garbage collected",
     ):
         assert any(re.match(pattern, message) for pattern in patterns), message
 
