@@ -4,11 +4,12 @@
 
 The wheel and the source archive are built and checked by twine. Each is installed, with the newest
 dependencies that it allows, into a fresh environment, where the first example of its own README
-runs in an empty folder. The script and the tests of the conda recipe run on the source archive,
-with its requirements from the index of Python in the place of conda's channels. The built book
-becomes an archive whose bytes do not depend on when or where it was packed. A bill of materials
-(CycloneDX) lists what the environment of the wheel holds. SHA256SUMS lists them all. The first
-thing that is wrong ends the run with 1. Nothing is published: that is for a maintainer, by hand.
+runs in an empty folder, and what that of the wheel weighs is printed. The script and the tests of
+the conda recipe run on the source archive, with its requirements from the index of Python in the
+place of conda's channels. The built book becomes an archive whose bytes do not depend on when or
+where it was packed. A bill of materials (CycloneDX) lists what the environment of the wheel holds.
+SHA256SUMS lists them all. The first thing that is wrong ends the run with 1. Nothing is published:
+that is for a maintainer, by hand.
 """
 
 from __future__ import annotations
@@ -117,6 +118,24 @@ def install_and_try(built: Path, folder: Path) -> Path:
     return python
 
 
+def sizes(site: Path) -> dict[str, float]:
+    """Megabytes of each package of an environment, the largest first, with its libraries."""
+    found: dict[str, int] = {}
+    for path in site.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            package = path.relative_to(site).parts[0].removesuffix(".libs")
+            found[package] = found.get(package, 0) + path.stat().st_size
+    return {name: found[name] / 1e6 for name in sorted(found, key=found.__getitem__, reverse=True)}
+
+
+def say_sizes(python: Path) -> None:
+    """Print what the environment of the wheel weighs, and its heaviest packages."""
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    found = sizes(Path(run(python, "-I", "-c", ask).strip()))
+    heaviest = ", ".join(f"{name} {found[name]:.0f}" for name in list(found)[:6])
+    print(f"installed: {sum(found.values()):.0f} MB; {heaviest}")
+
+
 def requirements(recipe: dict[str, Any]) -> list[str]:
     """The requirements of the recipe, by their names in the Python index."""
     asked = recipe["requirements"]["host"] + recipe["requirements"]["run"]
@@ -179,6 +198,7 @@ def release(html: Path, out: Path, tools: Path) -> None:
     print(run(tools, "-m", "twine", "check", "--strict", *built), end="")
     with tempfile.TemporaryDirectory() as folder:
         python, _ = (install_and_try(file, Path(folder)) for file in built)
+        say_sizes(python)
         try_recipe(built[1], Path(folder))
         bill = out / f"ibukit-{version}.cdx.json"
         about = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "library")

@@ -25,7 +25,8 @@ import suite_run
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "versions"
 UV = Path(sys.executable).with_name("uv")
-EXTRAS = ".[bayes,data,test,book]"
+# Tests import mypy and Playwright as well.
+EXTRAS = ".[bayes,data,book,test,lint,browser]"
 WHAT_IS_HERE = """
 import platform, numpy, scipy, numba
 libraries = (numpy, scipy, numba)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -23,7 +23,10 @@ from ibukit.domain.linear_functionals import (
     parse_functionals,
 )
 from ibukit.domain.status import Status
-from ibukit.errors import TooLarge
+from ibukit.errors import MissingExtra, TooLarge
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Exact = Marginals | RandomizedResponsePosterior
 Law = Exact | Draws
@@ -278,12 +281,64 @@ class Posterior(arguments.ReadOnlyArrays):
         >>> draws.shape, float(np.mean(draws[:, 0] > draws[:, 1]).round(1))
         ((4000, 3), 0.8)
         """
+        return self._chains().reshape(-1, len(self.mean)).copy()
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the Gibbs draws as an xarray Dataset, which ArviZ takes as it is.
+
+        ``arviz.summary(drawn.to_xarray())`` works with ArviZ 0.x and 1.x; their groups come of
+        ``arviz.convert_to_inference_data`` and ``arviz.convert_to_datatree``.
+
+        Returns
+        -------
+        xarray.Dataset
+            One variable, named as `of`: "distribution" or "frequencies". Dimensions: chain, draw
+            and secret; on a grid chain, draw, row and col. Their coordinates are the labels; a
+            label that is neither a number nor text, such as a tuple, stands as its text.
+
+        Raises
+        ------
+        ValueError
+            If the posterior was not drawn.
+        MissingExtra
+            If xarray is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np, ibukit as ik
+        >>> tally = ik.RandomizedResponse(["a", "b", "c"], epsilon=1.0).tally_counts([60, 30, 10])
+        >>> drawn = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1))
+        >>> draws = drawn.to_xarray()["distribution"]
+        >>> dict(draws.sizes)
+        {'chain': 4, 'draw': 1000, 'secret': 3}
+        >>> float(draws.sel(secret="a").mean().round(1))
+        0.9
+        """
+        chains = self._chains()
+        try:
+            import xarray as xr
+        except ImportError as error:
+            raise MissingExtra(
+                'to_xarray needs xarray, which is not installed: pip install "ibukit[bayes]"'
+            ) from error
+        from importlib.metadata import version
+
+        axes = _axes_of(self.alphabet)
+        shape = (*chains.shape[:2], *(len(labels) for labels in axes.values()))
+        return xr.Dataset(
+            {self.of: (("chain", "draw", *axes), chains.reshape(shape).copy())},
+            coords={"chain": range(shape[0]), "draw": range(shape[1]), **axes},
+            attrs={"inference_library": "ibukit", "inference_library_version": version("ibukit")},
+        )
+
+    def _chains(self) -> Floats:
+        """Draws of the chains, shape (chains, draws, k)."""
         if not isinstance(self._law, Draws):
             raise ValueError(
                 "posterior must be drawn with method='gibbs' to have draws, got "
                 f"method={self.method!r}"
             )
-        return self._law.values.reshape(-1, len(self.mean)).copy()
+        return self._law.values
 
     def __repr__(self) -> str:
         drawn = (
@@ -294,3 +349,15 @@ class Posterior(arguments.ReadOnlyArrays):
         )
         kind = f"of the {self.of}, {self.method}: k={len(self.mean)}"
         return f"Posterior({kind}{drawn}, {self.status.name})"
+
+
+def _axes_of(alphabet: Alphabet) -> dict[str, NDArray[Any]]:
+    """Dimensions of the secrets, with their labels: "secret", or "row" and "col" of a grid."""
+    labels = alphabet.labels_of(np.arange(len(alphabet)))
+    if labels.ndim == 2:
+        return {"row": np.unique(labels[:, 0]), "col": np.unique(labels[:, 1])}
+    if labels.dtype == object and not all(isinstance(label, str) for label in labels):
+        # xarray makes several levels of tuples.
+        labels = np.array([str(label) for label in labels])
+    # ArviZ 1.x has a dimension "label" of its own.
+    return {"secret": labels}

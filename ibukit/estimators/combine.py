@@ -98,7 +98,7 @@ def combine_results(
 
     References
     ----------
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, eqs. (7) and (8).
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, eqs. (7) and (8).
 
     Examples
     --------
@@ -193,7 +193,7 @@ def combine_mechanisms(
 
     References
     ----------
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, eqs. (9), (10), (13) and (17).
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, eqs. (9), (10), (13) and (17).
 
     Examples
     --------

@@ -248,7 +248,7 @@ def gibu(
 
     References
     ----------
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, Algorithm 1.
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, Algorithm 1.
 
     Examples
     --------

@@ -162,7 +162,7 @@ def compound_squared_error(
 
     References
     ----------
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, sections 5.2 and 5.4.
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, sections 5.2 and 5.4.
 
     Examples
     --------

@@ -42,6 +42,23 @@ def test_what_people_type_is_there_in_both_spellings():
         assert any(asked in entry and 2 * len(asked) >= len(entry) for entry in words), asked
 
 
+def test_the_page_that_computes_in_the_browser_is_found_by_what_it_is():
+    asked = check_search.questions()
+    words = (
+        "try",
+        "try it",
+        "own counts",
+        "calculator",
+        "online",
+        "in the browser",
+        "paste",
+        "csv",
+    )
+    assert [each for each in words if "book/try" not in asked.get(each, ())] == []
+    # A file of reports is read by a chapter as well.
+    assert asked["csv"] == {"book/try", "book/chapters/your-own-data"}
+
+
 def test_a_page_gets_its_words_as_main_entries_of_the_search(tmp_path, monkeypatch):
     (tmp_path / "book").mkdir()
     table = tmp_path / "words.tsv"

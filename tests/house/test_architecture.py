@@ -44,6 +44,7 @@ HEAVY = {
     "pooch",
     "joblib",
     "arviz_stats",
+    "xarray",
     "sklearn",
 }
 HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}

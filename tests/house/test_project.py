@@ -31,7 +31,7 @@ TEXTS = ["README.md", "CONTRIBUTING.md", "book/index.md", "book/index.ipynb"]
 FIVE_PAPERS = {
     "elsalamouny2025consistency": "2508.09980",
     "kacem2018geometric": "10.1145/3264820.3264827",
-    "elsalamouny2023freewill": "2307.07744",
+    "elsalamouny2023freewill": "2208.11268",
     "lopuhaa2020improving": "1911.10499",
     "biswas2022privic": "2206.10525",
 }

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import release
+import versions
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
@@ -31,6 +32,43 @@ def test_the_recipe_has_our_version_command_and_dependencies():
     }
     listed = {line.replace(" ", "") for line in RECIPE["requirements"]["run"]}
     assert listed == wanted | {f"python{PROJECT['requires-python']}"}
+    assert RECIPE["about"]["license"] == PROJECT["license"]
+    assert RECIPE["about"]["license_file"] == PROJECT["license-files"]
+
+
+def test_the_licence_names_those_of_the_tables():
+    terms = (ROOT / "data" / "README.md").read_text("utf8").split("## Sources, terms")[1]
+    named = PROJECT["license"].split(" AND ")
+    assert [text for text in named if not text.startswith("LicenseRef-")] == ["MIT", "CC-BY-4.0"]
+    # Each folder of tables has a paragraph; those without a licence are what the last name is for.
+    for folder in (path for path in (ROOT / "data").iterdir() if path.is_dir()):
+        if folder.name not in {"counterexamples", "published", "repetitions"}:
+            assert f"(`{folder.name}/`)" in terms, folder.name
+    assert set(re.findall(r"CC BY[-\w]* \d\.\d", terms)) == {"CC BY 4.0"}
+    assert "under the MIT licence" in terms
+    assert "data/README.md" in PROJECT["license-files"]
+
+
+def test_the_versions_of_python_are_those_that_are_tried():
+    named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    assert named == [each.name for each in versions.VERSIONS if each.resolution == "highest"]
+    makefile = (ROOT / "Makefile").read_text("utf8")
+    locked = re.search(r"^LOCKED_EXTRAS := (.*)$", makefile, re.MULTILINE)[1]
+    tried = re.fullmatch(r"\.\[(.*)\]", versions.EXTRAS)[1].split(",")
+    assert sorted(tried) == sorted(locked.replace("--extra ", "").split())
+
+
+def test_the_filters_pass_what_dependencies_say_on_python_3_14():
+    filters = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["tool"]["pytest"][
+        "ini_options"
+    ]["filterwarnings"]
+    patterns = [text.split(":")[1] for text in filters if text.startswith("ignore:")]
+    for message in (
+        r"invalid escape sequence '\d'",
+        r'"\d" is an invalid escape sequence. Such sequences will not work in the future.',
+        "It looks like `register_random` was passed an object that could be garbage collected",
+    ):
+        assert any(re.match(pattern, message) for pattern in patterns), message
 
 
 def test_the_recipe_is_tried_with_our_requirements_and_on_our_archive_only(tmp_path):
@@ -87,18 +125,11 @@ def test_a_version_that_the_changelog_does_not_begin_with_is_refused(tmp_path, m
         release.version_of_the_tree()
 
 
-def test_the_paper_cites_what_the_bibliography_has_and_shows_figures_that_exist():
-    paper, shown = (
-        (ROOT / "paper" / "paper.md").read_text("utf8"),
-        (ROOT / "book" / "references.bib").read_text("utf8"),
-    )
-    head = yaml.safe_load(paper.split("---\n")[1])
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
-    assert (ROOT / "paper" / head["bibliography"]).resolve() == ROOT / "book" / "references.bib"
-    cited = set(re.findall(r"@([a-z]+\d{4}[a-z]+)", paper))
-    assert len(cited) > 10
-    assert cited <= set(re.findall(r"^@\w+\{([^,]+),", shown, re.MULTILINE))
-    figures = re.findall(r"\]\(([^)]+)\)", paper)
-    assert figures
-    assert all((ROOT / "paper" / figure).is_file() for figure in figures)
-    assert 750 <= len(paper.split()) <= 1750
+def test_the_size_of_a_package_is_that_of_its_files_and_libraries(tmp_path, capsys, monkeypatch):
+    for name, size in (("a/x.py", 2_000_000), ("a.libs/x.so", 3_000_000), ("b.py", 4_000_000)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(bytes(size))
+    assert release.sizes(tmp_path) == {"a": 5.0, "b.py": 4.0}
+    monkeypatch.setattr(release, "run", lambda *command: f"{tmp_path}\n")
+    release.say_sizes(tmp_path / "python")
+    assert capsys.readouterr().out == "installed: 9 MB; a 5, b.py 4\n"

@@ -65,7 +65,8 @@ def test_the_wheel_holds_the_package_and_its_tables_and_nothing_else(wheel):
     }
     assert {f"ibukit/_data/{table.as_posix()}" for table in tables} <= names
     assert "ibukit/py.typed" in names
-    assert any(name.endswith("licenses/LICENSE") for name in names)
+    for text in ("LICENSE", "data/README.md"):
+        assert any(name.endswith(f"licenses/{text}") for name in names)
     assert {name.split("/")[0] for name in names} == {
         "ibukit",
         "ibukit_claims",

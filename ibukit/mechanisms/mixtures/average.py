@@ -71,7 +71,7 @@ def average_mechanism(
 
     References
     ----------
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, eqs. (10), (11) and (16).
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, eqs. (10), (11) and (16).
 
     Examples
     --------

@@ -48,7 +48,7 @@ class FreeWill(arguments.ReadOnlyArrays):
 
     References
     ----------
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, section 3.
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, section 3.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class PlanarGeometric(Mechanism):
     References
     ----------
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.2.
-    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, section 2.3.
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2208.11268, section 2.3.
 
     Examples
     --------
