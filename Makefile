@@ -14,7 +14,7 @@ HASHES ?=
 SEALED = -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow fuzz portable versions newest mutants kernels lint prose format notebooks ledger browser pdf wheel sdist release lab bench foreign lock hashes clean
+.PHONY: help book test slow fuzz portable versions newest mutants kernels lint prose format notebooks ledger browser slides pdf wheel sdist release lab bench foreign lock hashes clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -76,6 +76,11 @@ browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/check_moving_figures.py
 	$(BIN)/python scripts/check_try.py --self-test
 	$(BIN)/python scripts/check_try.py
+	$(BIN)/python scripts/check_slides.py --self-test
+	$(BIN)/python scripts/check_slides.py
+
+slides: book ## make slides of three chapters, a file each, in _build/html/slides; DECKS="privic"
+	$(BIN)/python scripts/slides.py $(DECKS)
 
 pdf: book ## print the whole book into one file, _build/ibukit.pdf
 	$(BIN)/python scripts/print_book.py --out _build/ibukit.pdf

@@ -33,6 +33,7 @@ from jupyter_cache.executors import load_executor
 from tqdm import tqdm
 
 import light_book
+import slides
 from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -145,6 +146,7 @@ def main() -> int:
     ).returncode
     if not status:
         light_book.lighten(BUILD / "html")
+        slides.write(BUILD / "html")
     else:
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
         for report in sorted((BUILD / "html" / "reports").rglob("*.err.log")):

@@ -51,7 +51,7 @@ FROM_DISK = (
 
 def pages(html: Path) -> list[str]:
     """Every page of the built book."""
-    skipped = ("_static", "_sources", "reports")
+    skipped = ("_static", "_sources", "reports", "slides")  # check_slides.py looks at the last
     names = (p.relative_to(html) for p in sorted(html.rglob("*.html")))
     return [n.as_posix() for n in names if n.parts[0] not in skipped]
 

@@ -6,11 +6,13 @@ import pytest
 
 import answers_page
 import cheat_sheet
+import class_sheet
+import exercises_page
 import ibukit as ik
 import news_page
 from chapter_openings import contents, glued, notebook, opening
 
-PAGES = [answers_page, news_page, cheat_sheet]
+PAGES = [answers_page, news_page, cheat_sheet, class_sheet, exercises_page]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
