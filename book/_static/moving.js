@@ -64,6 +64,7 @@
     const spec = JSON.parse(box.querySelector("script").textContent), form = box.querySelector("form");
     const plots = [...box.querySelectorAll(".moving-plot")];
     const computed = spec.computed && window.ibukitMoving[spec.computed];
+    const address = window.ibukitMoving.address(box, spec, form);
     function choice() {
       const chosen = Object.fromEntries(spec.controls.map(c => [c.name, Number(form.elements[c.name].value)]));
       return computed ? { ...chosen, ...computed.world(spec, chosen) } : chosen;
@@ -88,12 +89,17 @@
     function choose(indices) {
       const changed = Object.entries(indices).filter(([name, index]) => Number(form.elements[name].value) !== index);
       for (const [name, index] of changed) form.elements[name].value = index;
-      if (changed.length) draw();
+      if (changed.length) move();
+    }
+    function move() {
+      draw();
+      address.write();
     }
 
     form.hidden = false;
     form.reset(); // a browser that comes back to a page keeps what was chosen, but not what was drawn
-    form.addEventListener("input", draw);
+    for (const [name, index] of Object.entries(address.asked)) form.elements[name].value = index;
+    form.addEventListener("input", move);
     form.addEventListener("submit", event => event.preventDefault());
     box.querySelector(".moving-said").setAttribute("aria-live", "polite");
     spec.panels.forEach((panel, i) => {
