@@ -32,6 +32,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from tqdm import tqdm
 
+import figure_files
 import light_book
 from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 
@@ -46,6 +47,7 @@ INPUTS = (
     "data",
     "benchmarks/results",
     "book/_ext",
+    "scripts/figure_data.py",
     "requirements.lock",
     "_config.yml",
     "_toc.yml",
@@ -144,6 +146,9 @@ def main() -> int:
     ).returncode
     if not status:
         light_book.lighten(BUILD / "html")
+        for fault in figure_files.finish(BUILD / "html"):
+            print(f"book: {fault}", file=sys.stderr)
+            status = 1
     else:
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
         for report in sorted((BUILD / "html" / "reports").rglob("*.err.log")):

@@ -49,8 +49,9 @@ MATHJAX = re.compile(r"<script\b[^>]*_static/mathjax/[^>]*></script>\s*")
 FORMULA = re.compile(r'class="[^"]*\bmath\b')
 SPACE = re.compile(r"\s*\n\s*")
 AS_WRITTEN = re.compile(r"(?s)(<(pre|script|textarea|style)\b.*?</\2>)")
-# What matplotlib writes before a drawing and beside its parts, and for no reader.
-REMARKS = re.compile(r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>")
+# What matplotlib writes before a drawing and beside its parts, and for no reader; not the data of
+# the figure, which are an object of JSON.
+REMARKS = re.compile(r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>(?!\{).*?</metadata>")
 NUMBER = re.compile(r"(?<![#\w.-])-?\d+\.\d+(?![\w.])")
 FONT = re.compile(r";? *font-family: 'DejaVu Sans'(?:,[^;\"]*)?(?=[;\"])")
 PAGE_FONT = "text{font-family:-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif}"

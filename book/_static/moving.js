@@ -96,6 +96,22 @@
       address.write();
     }
 
+    // the numbers of the choice in the form of scripts/figure_data.py, for figure-files.js
+    box.numbers = () => {
+      const chosen = choice();
+      const scaled = (list, unit) => [list].flat().map(value => Number((value * unit).toPrecision(6)));
+      const series = mark => {
+        const places = mark.at && at(mark.at, chosen), unit = mark.unit || 1, found = { kind: mark.kind, label: mark.key || mark.look };
+        const [x, y] = places ? [0, 1].map(i => places.map(place => place[i])) : [at(mark.x, chosen), at(mark.y, chosen)];
+        return { ...found, ...(x === undefined ? {} : { x }), ...(y === undefined ? {} : { y: scaled(y, unit) }) };
+      };
+      const axis = ({ title, log }) => ({ label: title, scale: log ? "log" : "linear" });
+      return {
+        setting: Object.fromEntries(spec.controls.map(c => [c.label, c.values[chosen[c.name]]])),
+        panels: spec.panels.map(({ x, y, marks }) => ({ title: "", x: axis(x), y: axis(y), series: marks.map(series) })),
+      };
+    };
+
     form.hidden = false;
     form.reset(); // a browser that comes back to a page keeps what was chosen, but not what was drawn
     for (const [name, index] of Object.entries(address.asked)) form.elements[name].value = index;
