@@ -32,6 +32,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from tqdm import tqdm
 
+import figure_files
 import light_book
 import slides
 from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
@@ -48,6 +49,7 @@ INPUTS = (
     "benchmarks/results",
     "book/_ext",
     "book/_templates",
+    "scripts/figure_data.py",
     "requirements.lock",
     "_config.yml",
     "_toc.yml",
@@ -147,6 +149,9 @@ def main() -> int:
     if not status:
         light_book.lighten(BUILD / "html")
         slides.write(BUILD / "html")
+        for fault in figure_files.finish(BUILD / "html"):
+            print(f"book: {fault}", file=sys.stderr)
+            status = 1
     else:
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
         for report in sorted((BUILD / "html" / "reports").rglob("*.err.log")):

@@ -4,9 +4,9 @@
 
 Of each figure in book/moving each control is moved through all that it offers. At some of these
 choices the words of the sentence and the places of the marks must be those that `moving_marks`
-computes, at 1280 and 390 px. What is written must be large enough to read. Without a script the
-still picture and its sentence must be there, and no control. With --self-test the pages are broken
-on purpose first.
+computes, at 1280 and 390 px. What is written must be large enough to read. The address of the page
+must bring a setting back, from the disk and from a server. Without a script the still picture and
+its sentence must be there, and no control. With --self-test the pages are broken on purpose first.
 """
 
 from __future__ import annotations
@@ -19,22 +19,19 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from headless_browser import chromium
+import check_addresses
+from check_addresses import SHOWN
+from headless_browser import chromium, serve
 from moving_marks import Choice, Spec, complete, first_choice, said, shape
 
 ROOT = Path(__file__).resolve().parents[1]
 
-WIDTHS = (1280, 390)
+WIDE, NARROW = 1280, 390  # px
+SCRIPTS = ("moving-triangle.js", "moving-address.js", "moving.js")  # in the order of the pages
 LEGIBLE = 9.0  # px
 NEAR = 0.11  # of a place, in units of the picture: one decimal is written, and rounding may differ
 FEW = 6  # so many choices of each control are compared, and the last; the keys go through all
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-SHOWN = """box => ({
-  said: Object.fromEntries(
-    [...box.querySelectorAll('[data-say]')].map(node => [node.dataset.say, node.textContent])),
-  marks: [...box.querySelectorAll('.moving-plot')].map(plot => [...plot.children].map(mark =>
-    Object.fromEntries([...mark.attributes].map(a => [a.name, a.value])))),
-})"""
 SMALLEST = """box => Math.min(...[...box.querySelectorAll('svg text')].map(text => {
   const scale = text.getScreenCTM().a;
   return parseFloat(getComputedStyle(text).fontSize) * scale; }))"""
@@ -149,6 +146,7 @@ def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list
     context = browser.new_context(
         viewport={"width": width, "height": 900}, java_script_enabled=script
     )
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab, found = context.new_page(), []
     tab.set_default_timeout(300_000)  # a busy machine takes its time
     tab.on("pageerror", lambda error: found.append(f"script error: {error}"))
@@ -162,7 +160,8 @@ def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list
                 found.append(f"no file in book/moving has the title {title!r}")
             elif script:
                 box.scroll_into_view_if_needed()
-                found += operate(tab, box, known[title])
+                moved = operate(tab, box, known[title])
+                found += moved or check_addresses.faults(tab, box, known[title])
                 if (small := box.evaluate(SMALLEST)) < LEGIBLE:
                     found.append(f"text of {small:.1f} px, below {LEGIBLE}")
             elif box.locator("form").is_visible() or not box.locator("svg").first.is_visible():
@@ -188,11 +187,18 @@ def pages(html: Path) -> list[Path]:
 def check(browser: Any, html: Path) -> list[str]:
     """The faults of the figures of the built book."""
     found, seen, shown = [], 0, set()
-    for page in pages(html):
-        shown |= set(re.findall(r'class="moving"[^>]*aria-label="([^"]+)"', page.read_text("utf8")))
-        for width, script in (*((width, True) for width in WIDTHS), (390, False)):
-            complaints, many = visit(browser, page.resolve().as_uri(), width, script)
-            found, seen = found + complaints, seen + many
+    with serve(html) as home:
+        for page in pages(html):
+            names = re.findall(r'class="moving"[^>]*aria-label="([^"]+)"', page.read_text("utf8"))
+            shown |= set(names)
+            disk, served = page.resolve().as_uri(), home + page.relative_to(html).as_posix()
+            for url, width, script in (
+                (disk, WIDE, True),
+                (served, NARROW, True),
+                (disk, NARROW, False),
+            ):
+                complaints, many = visit(browser, url, width, script)
+                found, seen = found + complaints, seen + many
     print(f"check_moving_figures: {seen} figures looked at, {len(found)} findings")
     return found + [f"no page shows {title!r}" for title in sorted(set(specs()) - shown)]
 
@@ -216,6 +222,36 @@ BROKEN = {
         ("if (x) found[x]", "if (y) found[x]"),
         "dragged to the end",
     ),
+    "the address is not written": (
+        "moving-address.js",
+        ("history.replaceState(", "void ("),
+        "does not follow the controls",
+    ),
+    "the address is not read": (
+        "moving.js",
+        ("Object.entries(address.asked)", "Object.entries({})"),
+        "the address gives",
+    ),
+    "a wrong address is half taken": (
+        "moving-address.js",
+        ("if (index < 0 || control.name in found) return null", "if (index < 0) continue"),
+        "an address that cannot be read",
+    ),
+    "a wrong address is dropped in silence": (
+        "moving-address.js",
+        ("if (!asked) note", "if (!asked) note.dataset"),
+        "an address that cannot be read",
+    ),
+    "the anchor is dropped": (
+        "moving-address.js",
+        ('history.state, "", written(location)', 'history.state, "", written(location).search'),
+        "the anchor of the page",
+    ),
+    "the link does not lead to the figure": (
+        "moving-address.js",
+        ("url.hash = id;", ""),
+        "the link",
+    ),
     "the text is small": ("moving.css", ("font-size: 12px", "font-size: 6px"), "text of"),
 }
 
@@ -223,7 +259,7 @@ BROKEN = {
 def trial(html: str, folder: Path, change: tuple[str, Any, Any]) -> Path:
     """A page of its own with one figure, and its script and style, one of them changed."""
     name, swap, _ = change
-    for file in ("moving.js", "moving-triangle.js", "moving.css", "schematics.css"):
+    for file in (*SCRIPTS, "moving.css", "schematics.css"):
         text = (ROOT / "book" / "_static" / file).read_text("utf8")
         if file == name:
             if swap[0] not in text:
@@ -234,8 +270,13 @@ def trial(html: str, folder: Path, change: tuple[str, Any, Any]) -> Path:
         f'<link rel="stylesheet" href="{file}">' for file in ("schematics.css", "moving.css")
     )
     page = folder / "page.html"
-    head = f'<meta charset="utf-8"><title>a</title>{links}<script defer src="moving.js"></script>'
-    page.write_text(f'<!doctype html><html lang="en">{head}<body>{html}</body></html>', "utf8")
+    links += "".join(f'<script defer src="{file}"></script>' for file in SCRIPTS)
+    figure = f'<figure id="fig-moving-trial">{html}</figure>'
+    page.write_text(
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>a</title>{links}'
+        f"<body>{figure}</body></html>",
+        "utf8",
+    )
     return page
 
 
@@ -246,7 +287,7 @@ def self_test(browser: Any) -> list[str]:
     html, missed = figure.with_suffix(".html").read_text("utf8").replace("{data}", numbers), []
     with tempfile.TemporaryDirectory() as folder:
         for name, change in BROKEN.items():
-            found, _ = visit(browser, trial(html, Path(folder), change).as_uri(), 390)
+            found, _ = visit(browser, trial(html, Path(folder), change).as_uri(), NARROW)
             if bool(found) != (change[2] is not None) or (
                 change[2] and not any(change[2] in text for text in found)
             ):

@@ -52,8 +52,9 @@ SPACE = re.compile(r"\s*\n\s*")
 AS_WRITTEN = re.compile(r"(?s)(<(pre|script|textarea|style)\b.*?</\2>)")
 # Decimals, and what a table's next column has glued to them; years and numbers below 100 stay.
 DIGITS = re.compile(r"0\d+|\d{3}|(?!19|20)\d{4}|\d{5,}|\d{3,}[a-z_]\w*")
-# What matplotlib writes before a drawing and beside its parts, and for no reader.
-REMARKS = re.compile(r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>")
+# What matplotlib writes before a drawing and beside its parts, and for no reader; not the data of
+# the figure, which are an object of JSON.
+REMARKS = re.compile(r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>(?!\{).*?</metadata>")
 NUMBER = re.compile(r"(?<![#\w.-])-?\d+\.\d+(?![\w.])")
 FONT = re.compile(r";? *font-family: 'DejaVu Sans'(?:,[^;\"]*)?(?=[;\"])")
 PAGE_FONT = "text{font-family:-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif}"

@@ -54,6 +54,17 @@ logging.getLogger("tornado.general").addFilter(
 )
 del errno, logging
 """
+# drawings carry their numbers; the names are those of the kernel until the last line
+FIGURE_DATA = f"""
+import importlib.util
+spec = importlib.util.spec_from_file_location(
+    "figure_data", {str(Path(__file__).with_name("figure_data.py"))!r}
+)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.install()
+del importlib, module, spec
+"""
 SECONDS_PER_CELL = 2000  # twenty times what the longest takes: a machine may be busy
 
 
@@ -70,12 +81,12 @@ def kernel_settings() -> dict[str, str]:
     A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and
     nobody has to act on it. No kernel keeps a history: those that run at once, or one after
     another, would wait for one database. None complains of a socket that is closed: kernels do so
-    now and then at their end, when nobody listens any more.
+    now and then at their end, when nobody listens any more. Each drawing carries its numbers.
     """
     home = ROOT / "_build" / "ipython"
     settings = home / "profile_default" / "ipython_kernel_config.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    kernel = {"log_level": "ERROR", "exec_lines": [LAST_WORDS]}
+    kernel = {"log_level": "ERROR", "exec_lines": [LAST_WORDS, FIGURE_DATA]}
     settings.write_text(json.dumps({"IPKernelApp": kernel, "HistoryManager": {"enabled": False}}))
     return {"IPYTHONDIR": str(home)}
 

@@ -136,11 +136,11 @@ class Moving(InlineFigure):
 def load_scripts(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Load the script on the pages that have a moving figure, and on no other."""
-    if 'class="moving"' in (context.get("body") or ""):
+    """Load the script on the pages that have a moving figure or its still picture."""
+    if 'class="moving' in (context.get("body") or ""):
         app.add_css_file("moving.css")
-        app.add_js_file("moving-triangle.js", loading_method="defer")
-        app.add_js_file("moving.js", loading_method="defer")
+        for name in ("moving-triangle", "moving-address", "moving"):
+            app.add_js_file(f"{name}.js", loading_method="defer")
 
 
 def sample(look: Look) -> str:

@@ -64,6 +64,7 @@
     const spec = JSON.parse(box.querySelector("script").textContent), form = box.querySelector("form");
     const plots = [...box.querySelectorAll(".moving-plot")];
     const computed = spec.computed && window.ibukitMoving[spec.computed];
+    const address = window.ibukitMoving.address(box, spec, form);
     function choice() {
       const chosen = Object.fromEntries(spec.controls.map(c => [c.name, Number(form.elements[c.name].value)]));
       return computed ? { ...chosen, ...computed.world(spec, chosen) } : chosen;
@@ -88,12 +89,33 @@
     function choose(indices) {
       const changed = Object.entries(indices).filter(([name, index]) => Number(form.elements[name].value) !== index);
       for (const [name, index] of changed) form.elements[name].value = index;
-      if (changed.length) draw();
+      if (changed.length) move();
     }
+    function move() {
+      draw();
+      address.write();
+    }
+
+    // the numbers of the choice in the form of scripts/figure_data.py, for figure-files.js
+    box.numbers = () => {
+      const chosen = choice();
+      const scaled = (list, unit) => [list].flat().map(value => Number((value * unit).toPrecision(6)));
+      const series = mark => {
+        const places = mark.at && at(mark.at, chosen), unit = mark.unit || 1, found = { kind: mark.kind, label: mark.key || mark.look };
+        const [x, y] = places ? [0, 1].map(i => places.map(place => place[i])) : [at(mark.x, chosen), at(mark.y, chosen)];
+        return { ...found, ...(x === undefined ? {} : { x }), ...(y === undefined ? {} : { y: scaled(y, unit) }) };
+      };
+      const axis = ({ title, log }) => ({ label: title, scale: log ? "log" : "linear" });
+      return {
+        setting: Object.fromEntries(spec.controls.map(c => [c.label, c.values[chosen[c.name]]])),
+        panels: spec.panels.map(({ x, y, marks }) => ({ title: "", x: axis(x), y: axis(y), series: marks.map(series) })),
+      };
+    };
 
     form.hidden = false;
     form.reset(); // a browser that comes back to a page keeps what was chosen, but not what was drawn
-    form.addEventListener("input", draw);
+    for (const [name, index] of Object.entries(address.asked)) form.elements[name].value = index;
+    form.addEventListener("input", move);
     form.addEventListener("submit", event => event.preventDefault());
     box.querySelector(".moving-said").setAttribute("aria-live", "polite");
     spec.panels.forEach((panel, i) => {

@@ -22,6 +22,7 @@ FILES = {path.stem: path for path in sorted((ROOT / "book" / "moving").glob("*.j
 SPECS = {name: json.loads(path.read_text("utf8")) for name, path in FILES.items()}
 MAX_BYTES = 70_000  # bytes
 CSS = (ROOT / "book" / "_static" / "moving.css").read_text("utf8")
+LABELLED = re.compile(r"^```\{moving\} \S+\n:name: (\S+)$", re.MULTILINE)
 NAMED = re.compile(r"^```\{moving\} (\S+)$", re.MULTILINE)
 AGES = ik.datasets.load_adult_ages()
 
@@ -339,6 +340,23 @@ def test_the_liars_of_paris():
         darkest = {tuple(place) for place in shapes.at(shades[5]["at"], choice)}
         at = {(14 - col, r): z for z, (r, col) in enumerate(grid.values.tolist())}
         assert {at[place] for place in darkest} == set(np.flatnonzero(row >= 30))
+
+
+def test_an_address_can_name_every_setting_of_every_figure():
+    """The words of a control tell its settings apart, and no two figures share a name."""
+    for spec in SPECS.values():
+        names = [control["name"] for control in spec["controls"]]
+        assert len(set(names)) == len(names)
+        for control in spec["controls"]:
+            assert len(set(control["values"])) == len(control["values"])
+    named = [
+        name.removeprefix("fig-").removeprefix("moving-")
+        for path in PAGES
+        for name in re.findall(
+            r"^```\{moving\} \S+\n:name: (\S+)$", markdown(path)[1], re.MULTILINE
+        )
+    ]
+    assert len(set(named)) == len(named) == len(SPECS)
 
 
 def test_each_fault_of_the_browser_check_has_its_place():

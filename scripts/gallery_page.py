@@ -1,0 +1,158 @@
+"""Write the page *Gallery*: every figure of the book, with its caption and the way to its code.
+
+python scripts/gallery_page.py
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any, NamedTuple
+
+import moving_figures
+from chapter_openings import GLUE, ROOT, contents, glued, inline, notebook
+from figure_files import GALLERY
+
+FILE = ROOT / "book" / "gallery.md"
+HEAD = """---
+nosearch: true
+---
+
+# Gallery
+
+All figures of the book, in the order of its chapters. A picture leads to its place, where its
+caption is complete and *Download* gives the drawing (SVG) with its numbers. *Code* leads to the
+same place and shows what draws it.
+"""
+MOVING_HEAD = """## Figures that move
+
+The address of a page holds the setting of its moving figures, so a link brings back what you saw.
+"""
+DIRECTIVE = re.compile(
+    r"```\{(schematic|moving)\} (\S+)\n((?::\w+: .*\n)*)\n((?:.+\n)+?)```", re.MULTILINE
+)
+OPTION = re.compile(r":(\w+): (.*)")
+# a sentence ends before a capital; what stands in brackets ends with the bracket
+SENTENCE = re.compile(r"(?<=[a-z0-9)%$`»”][.?])\s+(?=[A-Z(])")
+
+
+class Figure(NamedTuple):
+    """One figure: its page, its name there, its caption, and what it is."""
+
+    page: str
+    name: str
+    caption: str
+    alt: str
+    kind: str
+    """"computed", "schematic" or "moving"."""
+    source: str
+    """The name of its drawing, or the identity of its cell."""
+
+
+def first_sentence(caption: str) -> str:
+    """The beginning of a caption that can stand alone."""
+    text = " ".join(caption.split())
+    found = SENTENCE.split(text, maxsplit=1)[0]
+    return found if found.count("(") == found.count(")") else text
+
+
+def drawn(page: str, text: str) -> list[Figure]:
+    """The schematics and the moving figures in a piece of Markdown."""
+    found = []
+    for kind, source, options, caption in DIRECTIVE.findall(text):
+        given = dict(OPTION.findall(options))
+        found.append(Figure(page, given["name"], caption, given.get("alt", ""), kind, source))
+    return found
+
+
+def figures(slug: str) -> list[Figure]:
+    """The figures of a chapter, or of the landing page, in their order."""
+    page, numbers = "index" if slug == "index" else f"chapters/{slug}", glued(slug)
+    found = []
+    for cell in notebook(slug)["cells"]:
+        if cell["cell_type"] == "markdown":
+            found += drawn(page, "".join(cell["source"]))
+        elif shown := cell["metadata"].get("mystnb", {}).get("figure"):
+            alt = cell["metadata"]["mystnb"]["image"]["alt"]
+            found.append(Figure(page, shown["name"], shown["caption"], alt, "computed", cell["id"]))
+    return [
+        each._replace(caption=GLUE.sub(lambda name: numbers[name[1]], each.caption))
+        for each in found
+    ]
+
+
+def code_of(figure: Figure) -> str:
+    """A link to the code of a figure, or the name of the file that has it."""
+    if figure.kind == "computed":
+        return f' · <a href="{figure.page}.html?evidence=1#{figure.name}">Code</a>'
+    if figure.kind == "moving":
+        module = moving_figures.FIGURES[figure.source].__module__
+        return f" · Code: `scripts/{module}.py`"
+    return ""
+
+
+def still(figure: Figure) -> str:
+    """The first panel of a moving figure."""
+    path = ROOT / "book" / "moving" / f"{figure.source}.html"
+    found = re.search(r'<div class="moving-panels">(<svg .*?</svg></svg>)', path.read_text("utf8"))
+    if found is None:
+        raise ValueError(f"{path.name} has no panel")
+    return f'<div class="moving-still">{found[1]}</div>'
+
+
+def small(figure: Figure) -> str:
+    """The small picture of a figure, which leads to its place."""
+    place = f'<a href="{figure.page}.html#{figure.name}">'
+    if figure.kind == "schematic":
+        drawing = inline(ROOT / "book" / "schematics" / f"{figure.source}.svg", figure.alt)
+        picture = re.sub(r"(?s)^.*?<figure[^>]*>|</figure>.*$", "", drawing)
+    elif figure.kind == "moving":
+        picture = still(figure)
+    else:
+        address = f"../{GALLERY.as_posix()}/{figure.name}.png"
+        picture = f'<img class="figure" loading="lazy" src="{address}" alt="{escape(figure.alt)}">'
+    return f"{place}{picture}</a>"
+
+
+def entry(figure: Figure) -> str:
+    """One figure of the page."""
+    words = f"{{numref}}`{figure.name}`{code_of(figure)}. {first_sentence(figure.caption)}"
+    return (
+        f":::{{container}} gallery-figure\n```{{raw}} html\n{small(figure)}\n```\n\n{words}\n:::\n"
+    )
+
+
+def shelf(entries: list[Figure]) -> str:
+    """Some figures side by side."""
+    inside = "\n".join(map(entry, entries))
+    return f"::::{{container}} gallery\n{inside}::::\n"
+
+
+def everything() -> dict[str, list[Figure]]:
+    """The figures of each chapter, and of the landing page."""
+    slugs = ["index", *(slug for _, each in contents() for slug in each)]
+    return {slug: figures(slug) for slug in slugs}
+
+
+def title(slug: str) -> Any:
+    """The title of a chapter."""
+    return re.match(r"# (.*)", "".join(notebook(slug)["cells"][0]["source"]))[1]  # type: ignore[index]
+
+
+def text() -> str:
+    """The page."""
+    known = everything()
+    moving = [each for some in known.values() for each in some if each.kind == "moving"]
+    parts, number = [HEAD, MOVING_HEAD, shelf(moving)], 0
+    for caption, slugs in contents():
+        parts.append(f"## {caption}\n")
+        for slug in slugs:
+            number += 1
+            if still_ones := [each for each in known[slug] if each.kind != "moving"]:
+                parts += [f"### {number}. {title(slug)}\n", shelf(still_ones)]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), "utf8")
+    print(f"wrote {FILE.name}")
