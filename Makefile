@@ -14,7 +14,7 @@ HASHES ?=
 SEALED = -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow fuzz portable versions newest mutants kernels lint prose format notebooks ledger browser slides pdf wheel sdist release lab bench foreign lock hashes clean
+.PHONY: help book test slow fuzz portable versions arm newest mutants kernels lint prose format notebooks ledger browser slides pdf wheel sdist release lab bench foreign lock hashes clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,9 @@ portable: $(VENV)/.ok ## run all tests as if on eight other machines, an hour an
 
 versions: $(VENV)/.uv ## run the tests, without chapters, on every Python and on the lowest dependencies; ONLY="3.13"
 	$(BIN)/python scripts/versions.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")
+
+arm: $(VENV)/.uv ## run a sample of the tests on an emulated 64-bit Arm processor, twenty minutes; ONLY="plain" TESTS="tests/bayes"
+	$(BIN)/python scripts/arm.py $(if $(ONLY),--only "$(ONLY)") $(if $(TESTS),--tests "$(TESTS)") $(if $(GO_ON),--go-on)
 
 newest: ## run all tests with the newest dependencies, in a copy of the tree
 	rm -rf _build/newest && git clone -q . _build/newest

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.single_precision import agrees, probe
 from ibukit._ground.typing import override
 from ibukit.channels import PlaneChannel
 from ibukit.channels.fourier import padded_transforms
@@ -149,7 +150,8 @@ class PlaneCurvature(Curvature):
     def _levels(self) -> list[tuple[Reals, Reals]]:
         """chi_j E_j and the inverse eigenvalues of each level, both of shape (n_rows, n_cols)."""
         rough, (squares, tau) = self._laplace, self._reports_term
-        precision = np.float64 if self.careful else np.float32
+        is_single = not self.careful and _single_cosines_agree(self.channel.shape)
+        precision = np.float32 if is_single else np.float64
         top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL_FACTOR)
         least = max(-NEGLIGIBLE_SHARE * max(self.beside) / float(squares.max()), 1e-12 * top)
         last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL_FACTOR)))
@@ -173,7 +175,7 @@ class PlaneCurvature(Curvature):
         return levels
 
     def _precondition(self, r: Floats) -> Floats:
-        """The preconditioner, in single precision unless careful."""
+        """The preconditioner, in single precision unless careful or the library's errs."""
         # Scaled to stay within the range of single precision.
         unit = float(np.abs(r).max(initial=0.0)) or 1.0
         field = (r / unit).reshape(self.channel.shape)
@@ -183,6 +185,17 @@ class PlaneCurvature(Curvature):
             waves *= inverse
             total += window * fft.idctn(waves, norm="ortho", overwrite_x=True)
         return unit * total.ravel()
+
+
+@lru_cache(maxsize=64)
+def _single_cosines_agree(shape: tuple[int, int]) -> bool:
+    """True if cosine transforms of this shape in single precision fit those in double precision."""
+    field = probe(math.prod(shape)).reshape(shape)
+    single = field.astype(np.float32)
+    return all(
+        agrees(transform(single, norm="ortho"), transform(field, norm="ortho"))
+        for transform in (fft.dctn, fft.idctn)
+    )
 
 
 def _positive(eigenvalues: Floats) -> Floats:

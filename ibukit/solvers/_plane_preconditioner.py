@@ -20,7 +20,7 @@ cell, and the iterations are few, for every reach of the kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg.lapack import spbtrf, spbtrs
+from scipy.linalg.lapack import dpbtrf, dpbtrs, spbtrf, spbtrs
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.single_precision import agrees, probe
 from ibukit.channels.plane import PlaneChannel
 
 Singles = NDArray[np.float32]
@@ -202,20 +203,15 @@ class Preconditioner:
         self._root = 1 / np.sqrt(normal_diagonal)
         self._f = (1 / (diagonal / normal_diagonal + self._delta)).astype(np.float32)
         f = self._as_strips(self._f)
-        self._factors: list[Singles] = []
+        self._factors: list[NDArray[Any]] = []
         for strip in self._strips:
             added = list(self._node_diagonals(strip, f[strip.start : strip.stop]))
-            size = len(strip.operator[0][1]) + strip.operator[0][0]
-            reach = max(offset for offset, _ in strip.operator + added)
-            for ridge in STRIP_RIDGES:
-                banded = np.zeros((reach + 1, size), order="F", dtype=np.float32)
-                for offset, values in strip.operator + added:
-                    banded[offset, : len(values)] += values
-                banded[0] *= 1 + ridge
-                lower, info = spbtrf(banded, lower=1, overwrite_ab=1)
-                if info == 0:
-                    break
-            else:
+            diagonals = strip.operator + added
+            # Where the library's routines in single precision are wrong, double precision serves.
+            lower = _cholesky(diagonals, np.float32)
+            if lower is None:
+                lower = _cholesky(diagonals, np.float64)
+            if lower is None:
                 return False
             self._factors.append(lower)
         return True
@@ -245,7 +241,7 @@ class Preconditioner:
             local = strip.nodes.transposed @ (
                 strip.window * strips_of_rhs[strip.start : strip.stop]
             ).astype(np.float32)
-            u = spbtrs(lower, (self._along.transposed @ local.T).ravel(), lower=1, overwrite_b=1)[0]
+            u = _solve(lower, (self._along.transposed @ local.T).ravel())
             spread = strip.nodes.matrix @ (self._along.matrix @ u.reshape(-1, local.shape[0])).T
             x[strip.start : strip.stop] += strip.window * spread
         flat = (x.T if self._is_transposed else x).ravel()
@@ -255,6 +251,55 @@ class Preconditioner:
         return (
             flat.reshape(self._shape[::-1]).T if self._is_transposed else flat.reshape(self._shape)
         )
+
+
+def _cholesky(diagonals: Diagonals, precision: Any) -> NDArray[Any] | None:
+    """Banded factor of a symmetric matrix, with the least ridge that makes it definite.
+
+    None if no ridge does, or if the factor is in single precision and does not solve a system.
+    """
+    size = len(diagonals[0][1]) + diagonals[0][0]
+    reach = max(offset for offset, _ in diagonals)
+    factorise = spbtrf if precision == np.float32 else dpbtrf
+    for ridge in STRIP_RIDGES:
+        banded = np.zeros((reach + 1, size), order="F", dtype=precision)
+        for offset, values in diagonals:
+            banded[offset, : len(values)] += values
+        banded[0] *= 1 + ridge
+        lower, info = factorise(banded, lower=1, overwrite_ab=1)
+        if info == 0:
+            is_right = precision == np.float64 or _solves(lower, diagonals, ridge)
+            return lower if is_right else None
+    return None
+
+
+def _solves(lower: Singles, diagonals: Diagonals, ridge: float) -> bool:
+    """True if a factor in single precision solves a system with the error of that precision."""
+    side = probe(lower.shape[1])
+    with np.errstate(all="ignore"):
+        x = np.asarray(_solve(lower, side.astype(np.float32)), dtype=np.float64)
+        # The residual of an exact factor is small beside |A| |x|, however ill-conditioned A is.
+        size = side + _times(((offset, np.abs(values)) for offset, values in diagonals), np.abs(x))
+        image = _times(diagonals, x) + ridge * sum(
+            values * x for offset, values in diagonals if offset == 0
+        )
+        return agrees(image, side, float(size.max()))
+
+
+def _times(diagonals: Iterable[tuple[int, Singles]], x: Floats) -> Floats:
+    """Product of a symmetric matrix, given by its lower diagonals, with a vector."""
+    image = np.zeros_like(x)
+    for offset, values in diagonals:
+        image[offset:] += values * x[: len(values)]
+        if offset > 0:
+            image[: len(values)] += values * x[offset:]
+    return image
+
+
+def _solve(lower: NDArray[Any], side: NDArray[Any]) -> NDArray[Any]:
+    """Solution of L L^T x = side, which is overwritten if it has the precision of the factor."""
+    solve = spbtrs if lower.dtype == np.float32 else dpbtrs
+    return solve(lower, side, lower=1, overwrite_b=1)[0]
 
 
 def _e_of_decay(decay: float) -> float:

@@ -18,19 +18,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg.blas import dsyrk
 from scipy.optimize import nnls
 
 from ibukit._ground.arguments import Floats, Ints, frozen
+from ibukit._ground.single_precision import probe
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
-from ibukit.solvers.dense.product import Singles, lower_product
+from ibukit.solvers.dense.product import Singles, fits, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import central_path
 from ibukit.solvers.interior_point_model import QuadraticTerm
@@ -106,12 +108,19 @@ class DenseReports(Reports):
     @override
     def hessian(self, theta: Floats, stride: int) -> Floats:
         channel, counts = self.channel.take(slice(None, None, stride)), self.counts[::stride]
-        gram = np.zeros((self.channel.k, self.channel.k))
+        gram, x = np.zeros((self.channel.k, self.channel.k)), probe(self.channel.k)
         step = max(MIN_CHUNK_ENTRIES // self.channel.k, 2 * self.channel.k)
-        for start in range(0, len(counts), step):
+        starts = range(0, len(counts), step)
+        for start in starts:
             chunk, n = channel.take(slice(start, start + step)), counts[start : start + step]
+            factor = np.sqrt(n) / chunk.forward(theta)
             with np.errstate(over="ignore"):
-                gram += lower_product(chunk.in_single(np.sqrt(n) / chunk.forward(theta)))
+                product = lower_product(chunk.in_single(factor))
+                if start in _checked(starts):
+                    image = chunk.adjoint(factor * (factor * chunk.forward(x)))
+                    if not fits(product, image):
+                        return super().hessian(theta, stride)
+            gram += product
         # The entries of a report may differ by more than the range of single precision.
         if not np.isfinite(gram).all():
             return super().hessian(theta, stride)
@@ -146,7 +155,6 @@ class BitReports(Reports):
         # is what makes a matrix worthwhile.
         rows, counts = self.channel.packed[::stride], self.counts[::stride]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
-        pair_sums, bit_sums, weight = np.zeros((k, k)), np.zeros(k), 0.0
         chunk_size = max(
             MIN_CHUNK_ENTRIES,
             min(MAX_CHUNK_ENTRIES, int(CHUNK_ENTRIES_PER_BYTE * self.channel.packed.nbytes)),
@@ -164,24 +172,37 @@ class BitReports(Reports):
             bits = BitChannel(k, chunk, 1.0, 0.0, np.ones(len(chunk)))
             return bits, np.asarray(n * a * a), bits.adjoint(n * a * b), float(n @ (b * b))
 
-        def multiply(start: int) -> tuple[Singles, float, Floats, float]:
+        def multiply(
+            precision: Any, start: int
+        ) -> tuple[Floats | Singles | None, float, Floats, float]:
             bits, pair_weights, chunk_sums, chunk_weight = weigh(start)
-            return *_scaled_pair_sums(bits, pair_weights), chunk_sums, chunk_weight
+            pairs = _scaled_pair_sums(bits, pair_weights, precision, start in _checked(starts))
+            return *pairs, chunk_sums, chunk_weight
+
+        def add(precision: Any) -> tuple[Floats, Floats, float] | None:
+            pair_sums, bit_sums, weight = np.zeros((k, k)), np.zeros(k), 0.0
+            for pairs, largest, chunk_sums, chunk_weight in in_order(
+                partial(multiply, precision), starts, self.channel.is_worth_threads
+            ):
+                if pairs is None:
+                    return None
+                pair_sums += largest * pairs
+                bit_sums += chunk_sums
+                weight += chunk_weight
+            return pair_sums, bit_sums, weight
 
         starts = range(0, len(counts), step)
         if self._has_few_ones:
             # By one thread, as each would need a matrix of its own.
+            pair_sums, bit_sums, weight = np.zeros((k, k)), np.zeros(k), 0.0
             for bits, pair_weights, chunk_sums, chunk_weight in map(weigh, starts):
                 bits.add_pairs(pair_weights, pair_sums)
                 bit_sums += chunk_sums
                 weight += chunk_weight
         else:
-            for pairs, largest, chunk_sums, chunk_weight in in_order(
-                multiply, starts, self.channel.is_worth_threads
-            ):
-                pair_sums += largest * pairs
-                bit_sums += chunk_sums
-                weight += chunk_weight
+            sums = add(np.float32) or add(np.float64)
+            assert sums is not None
+            pair_sums, bit_sums, weight = sums
         hessian = _mirrored(pair_sums) + bit_sums + bit_sums[:, None] + weight
         return hessian * (self.counts.sum() / counts.sum() / self.total)
 
@@ -210,15 +231,32 @@ def _mirrored(lower: Floats) -> Floats:
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def _scaled_pair_sums(bits: BitChannel, w: Floats) -> tuple[Singles, float]:
+def _checked(starts: range) -> tuple[int, ...]:
+    """The chunks whose products in single precision are checked: the first and the last.
+
+    A library chooses its routine by the shape, which all others share with the first.
+    """
+    return (starts[0], starts[-1])
+
+
+def _scaled_pair_sums(
+    bits: BitChannel, w: Floats, precision: Any, is_checked: bool
+) -> tuple[Floats | Singles | None, float]:
     """Sums of w / max(w) over the rows with bits x and y, for y <= x; and max(w).
 
-    They are in single precision, as the Hessian is an approximation anyway.
+    Single precision is enough, as the Hessian is an approximation anyway. None if its product is
+    wrong.
     """
     largest = float(w.max())
-    weights = np.sqrt(w / largest).astype(np.float32)
+    shares = w / largest
+    weights = np.sqrt(shares).astype(precision)
     rows = np.multiply(np.unpackbits(bits.packed, axis=1, count=bits.k), weights[:, None])
-    return lower_product(rows), largest
+    if precision == np.float64:
+        return dsyrk(1.0, rows.T, lower=1), largest
+    product = lower_product(rows)
+    if is_checked and not fits(product, bits.adjoint(shares * bits.forward(probe(bits.k)))):
+        return None, largest
+    return product, largest
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,8 @@ class PlaneModel(Model):
     preconditioner: Preconditioner
     residual: float = 0.2
     boundary_share: float = 0.99
+    is_double: bool = False
+    """True if no product is in single precision."""
 
     @property
     def k(self) -> int:  # type: ignore[override]
@@ -63,7 +65,7 @@ class PlaneModel(Model):
 
     @override
     def accurate(self) -> PlaneModel:
-        return replace(self, residual=0.01, boundary_share=0.9)
+        return replace(self, residual=0.01, boundary_share=0.9, is_double=True)
 
     @override
     def system(self, point: Iterate, quadratic: QuadraticTerm, shrink: bool) -> System | None:
@@ -71,7 +73,8 @@ class PlaneModel(Model):
         normal = self.channel.adjoint_of_squares(w)
         if not self.preconditioner.factor(d, np.maximum(normal, 1e-12 * normal.max())):
             return None
-        single = self.channel.gram_single.of(w)
+        double = partial(self.channel.gram_product, w)
+        grams = (double,) if self.is_double else (self.channel.gram_single.of(w), double)
 
         def solve(rhs: Floats, start: Floats | None, centring: float) -> Floats:
             # theta times the residual is the error of theta s. Some products are a thousand times
@@ -82,7 +85,7 @@ class PlaneModel(Model):
             x = start
             # First in single precision, then in double precision from there: nearly always its
             # first residual is small enough.
-            for gram in (single, partial(self.channel.gram_product, w)):
+            for gram in grams:
                 x = conjugate_gradients(
                     lambda p, gram=gram: d * p + gram(p),  # type: ignore[misc]
                     rhs,

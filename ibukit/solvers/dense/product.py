@@ -1,4 +1,7 @@
-"""R^T R in single precision without the interpreter's lock, which scipy's own function holds."""
+"""R^T R in single precision without the interpreter's lock, which scipy's own function holds.
+
+`fits` finds a product that is wrong because the library's routine is.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cython_blas
+
+from ibukit._ground.arguments import Floats
+from ibukit._ground.single_precision import agrees, probe
 
 Singles = NDArray[np.float32]
 
@@ -50,3 +56,14 @@ def lower_product(rows: Singles) -> Singles:
     stride, one, zero = ctypes.c_int(max(1, k.value)), ctypes.c_float(1), ctypes.c_float(0)
     _SSYRK(b"L", b"N", k, n, one, rows.ctypes.data, stride, zero, product.ctypes.data, stride)
     return product
+
+
+def fits(product: Singles, image: Floats) -> bool:
+    """True if R^T R, given by its lower triangle, maps the `probe` x to `image`.
+
+    That is R^T (R x) in double precision, so a wrong product does not fit.
+    """
+    x = probe(len(product))
+    # A sum that overflows is not finite, so it does not fit.
+    with np.errstate(all="ignore"):
+        return agrees(product @ x + x @ product - product.diagonal() * x, image)
