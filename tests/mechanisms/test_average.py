@@ -293,12 +293,12 @@ KRR = ik.RandomizedResponse(ik.Line(0, 3), 1.0)
         (
             [KRR, ik.LinearGeometric(4, 1.0)],
             ik.errors.AlphabetMismatch,
-            "can be listed, LinearGeometric.* does not; pool",
+            "can be listed, but LinearGeometric.* does not; pool",
         ),
         (
             [ik.PlanarGeometric(GRID, 1.0)],
             ik.errors.AlphabetMismatch,
-            "can be listed, PlanarGeometric.*use ibu or mle",
+            "can be listed, but PlanarGeometric.*use ibu or mle",
         ),
         (
             [OwnEncoding(3, 1.0), OwnEncoding(3, 2.0)],

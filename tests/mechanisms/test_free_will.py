@@ -240,7 +240,7 @@ def test_what_replicate_draws_are_repetitions_of_the_same_mixture():
         (
             [FREE, ik.FreeWill(MECHANISMS[:2], name="as they like")],
             ValueError,
-            "or name, as they like occurs twice",
+            "or name, but as they like occurs twice",
         ),
         (
             [ik.FreeWill(MECHANISMS), ik.FreeWill(MECHANISMS[:2])],
