@@ -218,7 +218,7 @@ class Columns:
         hint = "; say weighted=True if these are weights" if fraction else ""
         hint = f"; a count is at most {MAX_COUNT}, less than 2^63" if large else hint
         raise ValueError(
-            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, but it has "
+            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, but it contains "
             f"{shown}{hint}"
         )
 

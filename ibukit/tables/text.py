@@ -116,7 +116,7 @@ class TextFile(ReportTable):
         bad = numbers.isna() & texts.notna()
         if bad.any():
             wrong = texts[bad].iloc[0]
-            raise ValueError(f"column {texts.name!r} must hold {wanted}, but it has {wrong!r}")
+            raise ValueError(f"column {texts.name!r} must hold {wanted}, but contains {wrong!r}")
         return numbers
 
     @override
