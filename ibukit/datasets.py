@@ -302,7 +302,7 @@ def load_taxi_distances() -> Dataset:
     """Distances of New York taxi trips in 1,000 bins of 0.03 miles.
 
     They are a substitute for the table of the paper. The frequency-estimation paper counts 434,195
-    trips that were not to be had; the range of 30 miles is our choice.
+    trips that could not be obtained; the range of 30 miles is our choice.
 
     Examples
     --------

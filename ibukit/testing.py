@@ -161,7 +161,7 @@ def check_channel(channel: Channel) -> None:
     Parameters
     ----------
     channel : Channel
-        Of some thousand entries at most: all of them are compared.
+        Of a few thousand entries at most, because all of them are compared.
 
     Raises
     ------

@@ -262,8 +262,8 @@ def refuse_total(name: str, total: float, whole: bool = True) -> None:
     """Raise TooLarge for a sum of counts or weights, in doubles, that is too large for them."""
     if not total < (MIN_TOO_MANY if whole else math.inf):
         raise TooLarge(
-            f"{name} must sum to less than {'2^63' if whole else '1.8e308'}, "
-            f"got {total:.3g} in all: divide them by a common factor; estimates stay as they are, "
+            f"{name} must sum to less than {'2^63' if whole else '1.8e308'}, got {total:.3g} "
+            "in total: divide them by a common factor; estimates stay as they are, "
             "standard errors grow by the root of the factor"
         )
 
@@ -290,7 +290,7 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
         )
     if not abs(array.sum() - 1) <= SUM_TOLERANCE:
         raise InvalidDistribution(
-            f"{name} must sum to 1 (within {SUM_TOLERANCE:g}), its sum is {array.sum():.12g}; "
+            f"{name} must sum to 1 (within {SUM_TOLERANCE:g}), but sums to {array.sum():.12g}; "
             "if these are weights, pass ibukit.normalize(weights)"
         )
     return array
@@ -301,7 +301,7 @@ def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> 
     p = distribution(name, values, size)
     if not p.all():
         raise InvalidDistribution(
-            f"{name} must not have zeros, its entry {int(np.argmin(p > 0))} is 0 {why}"
+            f"{name} must not have zeros, but entry {int(np.argmin(p > 0))} is 0 {why}"
         )
     return p
 
@@ -359,8 +359,8 @@ def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
     bad = (array < MIN_ALPHA) | (array > MAX_ALPHA)
     if bad.any():
         raise ValueError(
-            f"alpha must be from {MIN_ALPHA:g} to {MAX_ALPHA:g}, so that doubles hold what comes "
-            f"of it, got {array[bad].ravel()[0]}"
+            f"alpha must be from {MIN_ALPHA:g} to {MAX_ALPHA:g}, or the result would overflow, got "
+            f"{array[bad].ravel()[0]}"
         )
     return np.array(np.broadcast_to(array, (k,)))
 

@@ -1,7 +1,7 @@
 """Checks of arrays of numbers and of lists of labels, before anything is converted.
 
 numpy converts much silently (texts to numbers, True to 1, masked values to whatever the mask
-hides), so each check looks at the types before it converts. `arguments` offers these checks, too.
+hides), so each check looks at the types before it converts. `arguments` also offers these checks.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # The threads of a worker process run one task at a time. The limit of threads of linear algebra is
 # one number for the whole process: a second task that sets it would change the last bits of the
-# first one's sums. CPU time is measured for the whole process, too.
+# first one's sums. CPU time is also measured for the whole process.
 LINALG_LOCK = threading.Lock()
 
 # Tasks in flight for each thread of the workers: one that runs and one that waits. More would fill

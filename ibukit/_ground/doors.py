@@ -34,16 +34,17 @@ REFUSED = "refused, with the first one"
 
 DOORS = {
     "Mechanism.tally": Door(
-        "one report after the other: labels in a list, an array, a Series or an Arrow array; codes "
-        'with `codes=True`; rows of bits also as texts, "0101", or "0x05" in hexadecimal digits; a '
-        "number before the bits beside them; of a grid pairs (row, column), or points, as "
-        "`Grid.locate` and, of mechanisms whose reports are points, `tally_points` read them",
+        "one report after the other: labels in a list, an array, a Series or an Arrow array, or "
+        "codes with `codes=True`. Rows of bits may also be texts, such as "
+        '"0101", or "0x05" in hexadecimal digits, and a number that belongs to the bits goes '
+        "before them. Over a grid reports are pairs (row, column), or points in the forms that "
+        "`Grid.locate` reads; `tally_points` reads the points of mechanisms that report points",
         REFUSED,
         REFUSED,
     ),
     "FiniteMechanism.tally_counts": Door(
-        "how often each report was seen: a Series, a mapping or a `value_counts()`, by its labels; "
-        "an array in the order of the reports; weights with `weighted=True`",
+        "how often each report was seen: a Series, a mapping or a `value_counts()` by its labels, "
+        "or an array in the order of the reports. With `weighted=True` the counts are weights",
         REFUSED,
         "a label that is not named was not seen",
     ),
@@ -66,31 +67,32 @@ DOORS = {
         {"outside": ("raise", "keep", "drop")},
     ),
     "Rappor.tally_sums": Door(
-        "of reports of bits only how many have each bit, and the number of reports, for what needs "
-        "no more: a Series or a mapping by its labels, an array in the order of the secrets",
+        "how many reports have each bit, and the number of reports, for estimates that need no "
+        "more: a Series or a mapping by its labels, or an array in the order of the secrets",
         REFUSED,
         REFUSED,
     ),
     "Tally.from_table": Door(
         "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files, "
-        "a folder or a pattern; names of folders such as `version=1` are columns, names that begin "
-        "with `_` or `.` no data. A text stands for the label, the number or the key that is "
-        "written so; rows of bits are texts, lists or a column for each bit; on a grid two columns "
-        "lat and lon, x and y or row and col, in any order, or one of geometries of a "
-        "GeoDataFrame; of other names integers are (row, column) and floats (lat, lon), and "
-        "mechanisms whose reports are points refuse them; eastings and northings are refused, "
-        "because nothing says their CRS; one mechanism for all rows, or one by the values of "
-        "columns; with `groups` a tally for each group",
+        "of a folder or a pattern. Folders with names such as `version=1` become columns, and "
+        "names that begin with `_` or `.` are skipped. A text stands for the label, the number or "
+        "the key that is written like it. Rows of bits are texts, lists or a column for each bit. "
+        "On a grid the columns are lat and lon, x and y, or row and col, in any order, or one "
+        "column of geometries of a GeoDataFrame. In two columns with other names, integers are "
+        "read as (row, column) and floats as (lat, lon), but mechanisms that report points refuse "
+        "them. Eastings and northings are refused, because nothing says their CRS. There is one "
+        "mechanism for all rows, or the values of columns say which; with `groups` there is a "
+        "tally for each group",
         "`unknown`: refused, moved to the nearest cell of a grid, or left out and counted in "
-        "`dropped`, as if they were like the others; points outside the grid are no unknown "
-        "reports of mechanisms whose reports are points, which keep them where they are",
+        "`dropped`, as if they were like the others. Mechanisms that report points keep points "
+        "outside the grid where they are, and do not count them as unknown",
         "`missing`: refused, or left out and counted in `dropped`, as if they were like the others",
         {"unknown": ("raise", "nearest", "keep", "drop"), "missing": ("raise", "drop")},
     ),
     "Tally.from_likelihoods": Door(
-        "likelihoods of what was observed, a row for each observation and a column for each "
-        "secret, each row known up to a factor: frames and Series by their labels, arrays in "
-        "order, sparse matrices; weights with `weighted=True`",
+        "likelihoods of what was observed, with a row for each observation and a column for each "
+        "secret, where each row may have a factor of its own. Frames and Series are read by their "
+        "labels, arrays in order, and matrices may be sparse; weights go in with `weighted=True`",
         REFUSED,
         REFUSED,
     ),
@@ -107,14 +109,14 @@ DOORS = {
     ),
     "unfold": Door(
         "counts of bins, also expected or weighted ones, and a matrix: frames and Series by their "
-        "labels, arrays in order; bins of two dimensions with a matrix of four, or with labels",
+        "labels, arrays in order. Bins in two dimensions need a matrix in four, or labels",
         REFUSED,
         REFUSED,
     ),
     "regress": Door(
-        "covariates, a row for each person, as numbers or by a formula; one report for each row, "
-        "in the forms of `Mechanism.tally`, with one mechanism for all or one for each; with "
-        "`data` also the names of its columns",
+        "covariates, a row for each person, as numbers or by a formula, and one report for each "
+        "row, in the forms of `Mechanism.tally`, with one mechanism for all or one for each. With "
+        "`data` columns may be named",
         REFUSED,
         REFUSED,
     ),

@@ -30,7 +30,7 @@ class ReadOnlyArrays:
 
 
 def field_is(field: str, argument: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Let an ``__init__`` accept one of its arguments by the name of its field, too.
+    """Let an ``__init__`` also accept one of its arguments by the name of its field.
 
     `dataclasses.replace` passes fields by their names. A field cannot bear the argument's name if a
     method has it already; the public signature shows the argument only.

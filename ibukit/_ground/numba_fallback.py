@@ -60,7 +60,7 @@ def is_compiled_or_cached(loop: Any) -> bool:
 
 
 def plain(loops: ModuleType) -> SimpleNamespace:
-    """Return the uncompiled loops of a module, which call one another uncompiled, too."""
+    """Return the uncompiled loops of a module, which also call one another uncompiled."""
     # The copies get a global namespace of their own, in which each loop's name is its Python
     # function. As in compiled code, 1 / 0 is infinite without a warning.
     namespace = dict(vars(loops))

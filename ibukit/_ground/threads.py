@@ -232,7 +232,7 @@ class _Share(Generic[Piece, Result]):
 
         self.future = Future()
         try:
-            # The threads of the pool have one worker each, too.
+            # The threads of the pool also have one worker each.
             with fft.set_workers(1):
                 self.future.set_result(self._work(self._piece))
         # The error is raised when the result is due in the order of the pieces.
@@ -313,7 +313,7 @@ def team(worth_sharing: bool) -> Iterator[Share]:
     own, pool = Team(), _POOLS.of(threads - 1)
     helpers = [pool.submit(own.work_until_done) for _ in range(threads - 1)]
     try:
-        # The helpers' threads have one worker each, too.
+        # The helpers' threads also have one worker each.
         with fft.set_workers(1):
             yield own.share
     finally:

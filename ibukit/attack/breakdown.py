@@ -81,8 +81,8 @@ def breakdown_fraction(
     -----
     c(f) is certified by the solver of `mle`, and a bracketing root-finder solves
     :math:`\log g(f) = 0` on [0, 1]: at f = 1 it is :math:`\beta` times the distance to the nearest
-    other report. It returns a crossing; that there is no other we have seen in every case that we
-    looked at, and not proven.
+    other report. It returns a crossing. In every case that we looked at there was no other, but
+    we have no proof of that.
 
     References
     ----------
@@ -126,8 +126,8 @@ def breakdown_fraction(
         )
     if arguments.flag("strict", strict) and not ended.converged:
         raise ConvergenceError(
-            f"the root-finder was at {fraction:.6g} after {ended.iterations} steps, and had not "
-            f"ended: {ended.flag}; strict=False returns this fraction",
+            f"the root-finder did not converge: it had reached {fraction:.6g} after "
+            f"{ended.iterations} steps ({ended.flag}); strict=False returns this fraction",
             float(fraction),
         )
     return float(fraction)

@@ -169,7 +169,7 @@ def detect_poisoning(
     gap = max(half.gap for half in halves)
     if arguments.flag("strict", strict) and gap > MLE_TOL:
         raise ConvergenceError(
-            f"a maximum was not certified within {MLE_TOL:g}, its gap is {gap:.3g}; strict=False "
+            f"a maximum was not certified within {MLE_TOL:g}: its gap is {gap:.3g}; strict=False "
             "returns the result, whose level holds all the same",
             detection,
         )

@@ -76,7 +76,7 @@ def poison_inputs(
     # This is a copy, to which the adversaries are added.
     people: Ints = aligned_counts("counts", counts, secrets)
     if not people.sum():
-        raise ValueError("counts must hold at least one person, they are all 0")
+        raise ValueError("counts must hold at least one person, but they are all 0")
     targets = parse_targets(target, secrets)
     adversaries = _adversaries(int(people.sum()), arguments.fraction("fraction", fraction, "[)"))
     # They are divided evenly; the first targets get one more if they do not divide.
@@ -204,7 +204,7 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
             f"report must be a report or several, as the mechanism makes them, got {report!r}"
         )
     if not len(sent):
-        raise ValueError("report must hold at least one report, it is empty")
+        raise ValueError("report must hold at least one report, but it is empty")
     adversaries = _adversaries(tally.n, arguments.fraction("fraction", fraction, "[)"))
     each = np.full(len(sent), adversaries // len(sent))
     each[: adversaries % len(sent)] += 1

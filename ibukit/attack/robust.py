@@ -230,7 +230,7 @@ def _checked(result: RobustEstimate, gap: float, tol: float, strict: bool) -> Ro
     """Return the result; if a gap on the way exceeds `tol`, raise the error that carries it."""
     if arguments.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, "
+            f"tol={tol:g} was not certified: a maximum has a gap of {gap:.3g}; take a larger tol, "
             "or strict=False for what was found",
             result,
         )

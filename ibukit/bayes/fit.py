@@ -89,9 +89,9 @@ def posterior(
         If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is
         not what it may be; if reports get lost, and it is not the distribution by "gibbs".
     TooLarge
-        If the method would take too many terms or too much memory; says how many, and what to use
-        instead. So for a prior so uneven that the integrals are lost in rounding. If the alphabet
-        has no end.
+        If the method would take too many terms or too much memory; the message says how many, and
+        what to use instead. Also if the prior is so uneven that the integrals are lost in
+        rounding, or if the alphabet has no end.
     TypeError
         If `method` is "gibbs" and `rng` no generator.
 
@@ -110,13 +110,13 @@ def posterior(
         B_z=\sum_t\binom{s_z}{t}\,\alpha_z\cdots(\alpha_z+t-1)\,(c/u)^t\,l^{s_z-t},
 
     where :math:`T_{z}` is the mean of t under the terms of :math:`B_{z}`, and
-    :math:`T = \sum_{z} T_{z}`: O(n) steps for each of some tens to thousands of points [contour]_.
+    :math:`T = \sum_{z} T_{z}`: O(n) steps for each of tens to thousands of points [contour]_.
     Two rules without a common point must agree to 1e-9 in every mean and to 1e-7 in every standard
     deviation. Only what is k-RR itself is computed so, and no pool of several levels.
 
     Gibbs alternates between the secrets that reports tell and P. A report's column of the channel
     is its least entry plus the rest; by the first part it tells nothing, and only secrets of the
-    second are drawn: k-RR in O(k) a sweep, unary encodings from their packed bits. Up to 512
+    second are drawn: k-RR in O(k) per sweep, unary encodings from their packed bits. Up to 512
     secrets a sweep ends with a Metropolis step, whose proposal is a walk under the parabola that
     touches the log-likelihood [approximation]_: draws are then nearly independent. Where many
     reports make the parabola a good one, as the chains find out while they warm up, all but one
@@ -175,7 +175,8 @@ def posterior(
     if lossy and (of, method) != ("distribution", "gibbs"):
         raise ValueError(
             "of must be 'distribution' and method 'gibbs' where reports may be lost, got "
-            f"of={of!r}, method={method!r}: nobody knows who sent none, and there is no closed form"
+            f"of={of!r}, method={method!r}: it is not known whose reports are missing, and there "
+            "is no closed form"
         )
     max_sweeps = arguments.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
     # E[P | F] = (alpha + n F) / (alpha_0 + n): errors of F shrink by this factor in P. If reports

@@ -43,8 +43,8 @@ class Score(NamedTuple):
 def gap_between(least: float, largest: float) -> float:
     """Log of the largest g if the smallest probability `least` is positive; inf otherwise.
 
-    By concavity L(phi) - L(theta) <= n log max g for every phi, so this bounds what is missing to
-    the maximum, in nats per report.
+    By concavity L(phi) - L(theta) <= n log max g for every phi, so this bounds how far theta is
+    below the maximum, in nats per report.
     """
     # A subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything.
     if not least > 0 or not 0 < largest < math.inf:

@@ -24,7 +24,7 @@ MIN_BYTES_FOR_THREADS = 2**21
 
 @dataclass(frozen=True, eq=False)
 class BitChannel(Channel):
-    r"""Unary encodings from packed bits, k/8 look-ups a report.
+    r"""Unary encodings from packed bits, with k/8 look-ups for each report.
 
     :math:`M_{xz}=\mathrm{scale}_z` times `one` if bit x of report z is set, else `zero`.
 

@@ -1,4 +1,4 @@
-"""Channels that are matrices: one column a report, or one row a report."""
+"""Channels that are matrices, with a column for each report or with a row for each."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
         raise ValueError(
             f"epsilon must be larger: at {epsilon:g} per {unit} the noise spreads over "
             f"{north:.3g} x {east:.3g} cells of {sides} {grid.unit or 'units'} "
-            f"(at most {MAX_CELLS} in all); take larger cells"
+            f"(at most {MAX_CELLS} in total); take larger cells"
         )
     return math.ceil(north), math.ceil(east)
 

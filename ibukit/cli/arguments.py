@@ -99,7 +99,7 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     _mechanism(command.add_argument_group("mechanism"), positional=False)
     result = command.add_argument_group("result")
     result.add_argument("--estimator", choices=ESTIMATE_BY, help="(default mle; with --steps ibu)")
-    result.add_argument("--steps", type=int, metavar="N", help="stop ibu after so many steps")
+    result.add_argument("--steps", type=int, metavar="N", help="stop ibu after N steps")
     result.add_argument(
         "--interval", type=float, metavar="LEVEL", help="add confidence intervals, e.g. 0.95"
     )

@@ -139,7 +139,9 @@ def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
         except (ValueError, EOFError) as error:
             raise ValueError(f"{path} must be an array of numbers: {error}") from None
         if not isinstance(matrix, np.ndarray):
-            raise ValueError(f"{path} must be one array of numbers, it is an archive of several")
+            raise ValueError(
+                f"{path} must be one array of numbers, but it is an archive of several"
+            )
     else:
         matrix, own, reports = _read_matrix(path)
         if labels is not None and own is not None:
@@ -153,7 +155,7 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
     if not rows:
-        raise ValueError(f"{path} must hold a matrix, it is empty")
+        raise ValueError(f"{path} must hold a matrix, but it is empty")
     if len(rows[0][1]) == 1 and _number(rows[0][1][0]) is None:
         raise ValueError(
             f"line 1 of {path} must be fields with commas between them, got {rows[0][1][0]!r}"
@@ -182,12 +184,13 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
             )
         if labelled and len(row) != len(header):
             raise ValueError(
-                f"line {line} of {path} must have {len(header)} fields, one for each of line 1, it "
-                f"has {len(row)}"
+                f"line {line} of {path} must have {len(header)} fields, as line 1 does, but it has "
+                f"{len(row)}"
             )
         if matrix and len(numbers) != len(matrix[0]):
             raise ValueError(
-                f"line {line} of {path} must have {len(matrix[0])} numbers, it has {len(numbers)}"
+                f"line {line} of {path} must have {len(matrix[0])} numbers, but it has "
+                f"{len(numbers)}"
             )
         matrix.append(numbers)
     return matrix, labels, reports

@@ -107,11 +107,11 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
     for (line, row), code in zip(rows[1:], codes.tolist(), strict=True):
         where = f"line {line} of {path}"
         if len(row) != len(names):
-            raise ValueError(f"{where} must have {len(names)} fields, it has {len(row)}")
+            raise ValueError(f"{where} must have {len(names)} fields, but it has {len(row)}")
         if code < 0:
             raise ValueError(f"{where}: {','.join(row[:wide])!r} is not one of the secrets")
         if code in seen:
-            raise ValueError(f"{where}: {','.join(row[:wide])!r} is there twice")
+            raise ValueError(f"{where}: {','.join(row[:wide])!r} occurs twice")
         seen.add(code)
         total[code] = _amount(row[amount], where)
     return normalize(total)

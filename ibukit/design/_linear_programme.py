@@ -204,7 +204,7 @@ def _solve_with_guesses(
         np.put_along_axis(new, cheapest, np.take_along_axis(missing, cheapest, axis=1), axis=1)
         if not (new & ~guesses).any():
             raise Unsolved(
-                "HiGHS left a guess out that it was given; losses that differ less in size may help"
+                "HiGHS left out a guess that it was given; losses closer in size may help"
             )
         guesses |= new
 

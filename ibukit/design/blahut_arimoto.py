@@ -141,8 +141,8 @@ def blahut_arimoto(
     # A gap that is NaN misses every tolerance.
     if arguments.flag("strict", strict) and not gap <= tol:
         raise ConvergenceError(
-            f"tol={tol} was missed, the proof is {gap:.3g} nats; loosen tol, take steps, or "
-            "take strict=False for the mechanism as it is",
+            f"tol={tol} was missed: the certified gap is {gap:.3g} nats; loosen tol, take steps, "
+            "or take strict=False for the mechanism as it is",
             mechanism,
         )
     return mechanism
@@ -175,5 +175,5 @@ def _valid_start(start: ArrayLike | None, secrets: Alphabet) -> Floats:
 def _valid_tol(tol: float) -> float:
     number = arguments.positive("tol", tol)
     if number < MIN_TOL:
-        raise ValueError(f"tol must be at least {MIN_TOL}, which is what doubles allow, got {tol}")
+        raise ValueError(f"tol must be at least {MIN_TOL}, the least that doubles allow, got {tol}")
     return number

@@ -88,7 +88,7 @@ def information_gap(
         distribution_over("prior", prior, mechanism.alphabet), costs
     )
     # The mechanism's own distribution of reports serves as q: at the optimum the two are the same,
-    # and the bound is tight. Where exp(-beta loss) underflows for all reports it is no number.
+    # and the bound is tight. Where exp(-beta loss) underflows for all reports it is NaN.
     with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
         loss_of_it = privacy.quality_loss(mechanism, prior, costs)
         output = problem.prior @ matrix
@@ -116,7 +116,7 @@ def protection_gap(
     has more than :math:`\lambda\,Q + \sum_{x} \mathrm{prior}_{x}\,\max_{y} (\sum_{z} w_{yz}\,l'(x,
     z) - \lambda\,l(x, y))`, l' the adversary's loss, for any :math:`\lambda \ge 0` and any weights
     :math:`w_{y}` of guesses that sum to 1; these come from the linear programme, and the bound is
-    computed anew.
+    computed again.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ def valid_beta(beta: Any) -> float:
     number = arguments.positive("beta", beta)
     if number > MAX_BETA:
         raise ValueError(
-            f"beta must be at most {MAX_BETA:g}, got {beta!r}: with far less every report is the "
-            "best"
+            f"beta must be at most {MAX_BETA:g}, got {beta!r}: a far smaller beta already makes "
+            "every report the best one"
         )
     return number
 
@@ -125,7 +125,7 @@ def rate_lower_bound(problem: RateDistortionProblem, q: Floats, beta: float, los
     beta times the loss.
     """
     # min (I + beta E loss) >= -log-likelihood(q) - gap, and E loss <= `loss`. The kernel has the
-    # excess in its exponent, so the smallest loss is taken off here, too. Beta is infinite only
+    # excess in its exponent, so the smallest loss is also taken off here. Beta is infinite only
     # where the loss is the smallest; then nothing is spent.
     kernel, prior = kernel_of(problem, beta)
     spent = beta * (loss - problem.min_loss) if np.isfinite(beta) else 0.0

@@ -38,8 +38,8 @@ class RateDistortion(arguments.ReadOnlyArrays):
         The curve's slope there, -dR/dD, in nats per unit of distance; 0 where nothing is told, inf
         where the truth is.
     gap : float
-        In nats, at least 0: the rate is at most so much above R at this distortion, by a dual
-        bound.
+        In nats, at least 0: by a dual bound, the rate is at most this far above R at this
+        distortion.
     output : ndarray of float, shape (k,)
         The distribution of the reports.
 

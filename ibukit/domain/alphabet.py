@@ -276,7 +276,7 @@ class Line(Alphabet):
         # The values are stored, so that a line can be used as any other alphabet.
         if last - first >= MAX_ON_A_LINE:
             raise TooLarge(
-                f"last must not lie so far from first: {arguments.readable(last - first + 1)} "
+                f"last must lie closer to first:  {arguments.readable(last - first + 1)} "
                 f"integers are more than can be listed ({MAX_ON_A_LINE}), got first={first}, "
                 f"last={last}; count in larger units"
             )
@@ -326,8 +326,8 @@ class Unbounded:
 
     def _refuse(self, what: str) -> NoReturn:
         raise TooLarge(
-            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end "
-            "there are LinearGeometric and PlanarGeometric with randomize(labels, rng) and "
+            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Only LinearGeometric "
+            "and PlanarGeometric work without an end, by randomize(labels, rng) and "
             "tally(reports); estimates are over tally.alphabet"
         )
 

@@ -46,8 +46,8 @@ def matrix_of(mechanism: Any) -> Floats:
     if not callable(getattr(mechanism, "matrix", None)):
         raise TypeError(
             "mechanism must have a matrix, which takes reports that can be listed, got "
-            f"{mechanism!r}; of an array make a MatrixMechanism, of noise without an end take the "
-            "truncated kind"
+            f"{mechanism!r}; make an array a MatrixMechanism, and replace noise without an end by "
+            "the truncated kind"
         )
     return mechanism.matrix()
 
@@ -65,7 +65,7 @@ def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
             continue
         if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
             raise MechanismMismatch(
-                f"tallies add only where reports get lost alike, got {mechanisms[0]} and "
+                f"tallies add up only if reports get lost alike in both, got {mechanisms[0]} and "
                 f"{mechanism}; if each secret is sent through one of them with known "
                 "probabilities, set their matrices, times these, side by side in one "
                 "MatrixMechanism with efficiency=True"

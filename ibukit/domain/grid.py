@@ -167,7 +167,7 @@ class Grid(Alphabet):
         points : GeoSeries, GeoDataFrame, or array_like of (lat, lon), shape (n, 2)
             In any CRS; arrays are in degrees (WGS 84), and so are the columns lat and lon (also
             latitude, longitude, lng) of a frame. Geometries need not be points: the outline of a
-            city is covered, too.
+            city will do.
         cell_size : float
             In metres.
 

@@ -49,7 +49,7 @@ def cells_of_frame(frame: GeoDataFrame, name: str) -> tuple[tuple[int, int], tup
         cells[["row", "col"]].to_numpy(), np.indices(shape).reshape(2, -1).T + first
     ):
         raise ValueError(
-            f"frame must have each of the {shape[0]} x {shape[1]} cells once, it has {len(frame)} "
-            "rows"
+            f"frame must have each of the {shape[0]} x {shape[1]} cells once, but it has "
+            f"{len(frame)} rows"
         )
     return first, shape, cells

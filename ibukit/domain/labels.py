@@ -1,4 +1,4 @@
-"""Translate labels of users to codes; integers are looked up, too, never taken as codes."""
+"""Translate labels of users to codes; integers are also looked up, never taken as codes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def codes_of_index(
 ) -> Ints:
     """Return the codes of the labels of a vector, each there once, all of this alphabet.
 
-    The hints end the messages for labels of others, and for one that is there twice.
+    The hints end the messages for labels of others, and for one that occurs twice.
     """
     try:
         codes = codes_of(name, labels, alphabet, hint)

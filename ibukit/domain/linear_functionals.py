@@ -169,7 +169,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     Raises
     ------
     ValueError
-        If a weight is not finite or above 1e150, or a label is there twice.
+        If a weight is not finite or above 1e150, or a label occurs twice.
     AlphabetMismatch
         If there are not k weights, or a label is not in the alphabet.
     """
@@ -186,7 +186,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
             f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, "
             f"{k}), got shape {weights.shape}"
         )
-    # The comparison is written so that NaN counts as bad, too.
+    # The comparison is written so that NaN also counts as bad.
     bad = ~(np.abs(weights) <= MAX_WEIGHT)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])

@@ -135,7 +135,7 @@ def order_of(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:
 
 
 def alphabet_of(what: str, labels: list[Any]) -> Alphabet:
-    """The alphabet of labels of rows or columns; AlphabetMismatch if one is there twice."""
+    """The alphabet of labels of rows or columns; AlphabetMismatch if one occurs twice."""
     try:
         several = len(set(labels)) < len(labels)
     except TypeError:  # what cannot be a label is refused by the alphabet

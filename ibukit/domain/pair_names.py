@@ -113,8 +113,8 @@ def pair_in(
     columns = [column for kind in whole for axis in (0, 1) for column in found[kind, axis]]
     if len(columns) > 2:
         raise ValueError(
-            f"{name} must have the columns {shown(kinds)}, and only two of them, it has {columns}: "
-            "select two"
+            f"{name} must have the columns {shown(kinds)}, and only two of them, but it has "
+            f"{columns}: select two"
         )
     return PairNames(whole[0], *columns) if whole else None
 

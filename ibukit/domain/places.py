@@ -230,6 +230,6 @@ def extent(points: Any) -> tuple[float, float, float, float]:
     else:
         lat, lon = positions(points)
     if not len(points) or not len(lat):
-        raise ValueError("points must be at least one, there are none")
+        raise ValueError("points must hold at least one point, but there is none")
     refuse_off_the_globe(lat, lon)
     return float(lat.min()), float(lat.max()), float(lon.min()), float(lon.max())

@@ -124,8 +124,8 @@ class Estimate(ReadOnlyArrays):
     # `estimate[0]`, `estimate[1]`, ... that Python falls back on.
     __iter__ = None
 
-    # An estimate has labels, which an array has not: it is no operand of arrays, which would align
-    # it by position. `distribution` is the array, in the alphabet's order.
+    # An estimate has labels and an array does not, so it must not be an operand of arrays: they
+    # would align it by position. `distribution` is the array, in the alphabet's order.
     __array_ufunc__ = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -151,7 +151,7 @@ class Estimate(ReadOnlyArrays):
         )
 
     def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
-        """Return a row a label: its probability, its interval, whether it is identified.
+        """Return a row for each label: its probability and interval, whether it is identified.
 
         Parameters
         ----------
@@ -241,8 +241,8 @@ class Estimate(ReadOnlyArrays):
 
         Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
         number of reports (null without a tally), and dropped, how many were left out by reason.
-        Infinite numbers, which JSON has not, are the texts "inf" and "-inf", as Python's `float`
-        reads them; labels that JSON has not, such as dates, are texts too.
+        JSON knows neither infinite numbers nor dates. The numbers become the texts "inf" and
+        "-inf", as Python's `float` reads them, and labels such as dates become texts too.
 
         Parameters
         ----------
@@ -517,16 +517,16 @@ class Estimate(ReadOnlyArrays):
         if tally.efficiency is not None:
             raise ValueError(
                 "target must be 'distribution' where reports may be lost: "
-                "nobody knows who sent none"
+                "it is not known whose reports are missing"
             )
         if tally.weighted:
             raise WeightsRefused(
                 "target must be 'distribution' where reports are weighted, got 'frequencies': "
-                "weights make the people stand for others"
+                "weighted people stand for others who were not asked"
             )
         # The frequencies vary around theta with the covariance (diag(theta) - theta theta') / n,
-        # which is no error of theirs. Where the mechanism hides nothing the difference is 0, and
-        # rounding may take it below.
+        # and that is not an error of theirs. Where the mechanism hides nothing the difference is 0,
+        # and rounding may take it below.
         of_sampling = functionals.variances(self.distribution) / tally.n
         return np.sqrt(np.maximum(variances - of_sampling, 0.0))
 
@@ -558,7 +558,7 @@ class Estimate(ReadOnlyArrays):
         parts = self._known_tally("standard errors need the sums").parts
         if len(parts) > 1:
             raise LikelihoodUnknown(
-                "tally must hold sums of one mechanism for errors, it pools "
+                "tally must hold sums of one mechanism for errors, but it pools "
                 f"{len(parts)}: take inv and the errors of each alone"
             )
         mechanism: Any = parts[0].mechanism
@@ -637,7 +637,7 @@ class Estimate(ReadOnlyArrays):
           of the simplex. It is wider than "profile" where probabilities are 0 or nearly so, and the
           same in the interior. Two secrets with two kinds of reports are enumerated, as for
           "calibrated". It is "profile" itself for weighted reports, where reports get lost, and
-          where the drawing would take more than some ten seconds: for questions times the third
+          where the drawing would take more than about ten seconds: for questions times the third
           power of the number of secrets beyond :math:`2^{24}`, one question of 256 secrets or all
           shares of 64. Of a measured matrix and over a background it is "profile" where this
           applies, else "wald". `summary` and tables say which.
@@ -840,7 +840,7 @@ class Estimate(ReadOnlyArrays):
     ) -> pd.DataFrame:
         """Return the m largest estimated shares, with intervals that hold together.
 
-        An interval of a share that was chosen because it is large has not the level that it says:
+        An interval of a share that was chosen because it is large does not reach its level, because
         the largest of many estimates is mostly too large. These intervals are those of `band`, and
         so contain the truth together with probability `level`, about or at least, as `method` has
         it, whichever labels are chosen.
@@ -857,8 +857,8 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            A row a label, the largest first, with the columns probability, lower and upper. Index:
-            the labels, on a grid (row, col).
+            A row for each label, the largest first, with the columns probability, lower and upper.
+            Index: the labels, on a grid (row, col).
 
         Raises
         ------
@@ -1004,7 +1004,7 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         draws : int
-            At most so many tallies are drawn, fewer where the p-value is large. 0 leaves the bound.
+            At most this many tallies are drawn, fewer if the p-value is large. 0 leaves the bound.
         seed : int
             Of the draws.
 

@@ -75,12 +75,12 @@ def plain_labels(alphabet: Alphabet) -> list[Any]:
 
 
 def finite(value: Any) -> Any:
-    """Return the value, or "inf", "-inf" and "nan", which `float` reads but JSON has not."""
+    """Return the value, or "inf", "-inf" and "nan", which `float` reads but JSON lacks."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_json(**fields: Any) -> str:
-    """Return one JSON object; values that JSON has not, such as dates, as their text."""
+    """Return one JSON object; values that JSON lacks, such as dates, as their text."""
     return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=str)
 
 

@@ -28,7 +28,7 @@ def codes_of_largest(distribution: Floats, m: int) -> Ints:
 def table_of_largest(
     index: pd.Index, codes: Ints, distribution: Floats, ends: Ends
 ) -> pd.DataFrame:
-    """Return a row a label with its probability and its interval."""
+    """Return a row for each label, with its probability and its interval."""
     import pandas as pd
 
     columns = {"probability": distribution[codes], "lower": ends[0], "upper": ends[1]}

@@ -1,4 +1,4 @@
-"""The penalty of most evidence on a large plane, by the derivative of the evidence.
+"""The penalty with the most evidence on a large plane, by the derivative of the evidence.
 
 With L the log-likelihood, R the roughness and H the curvature, all at the best fit for a penalty,
 the evidence is
@@ -46,7 +46,7 @@ TOL = 1e-9
 def most_evidence(
     tally: Tally, roughness: Roughness, penalties: Sequence[float], start: Fit, hopeless: float
 ) -> float:
-    """Return the penalty of most evidence, refined between its neighbours in a falling sequence.
+    """Return the penalty with the most evidence, refined between neighbours of a falling sequence.
 
     The first fit begins at `start`. The search ends at a penalty whose evidence is `hopeless` nats
     below the best so far.

@@ -165,7 +165,7 @@ def _width_of_bins(alphabet: Alphabet) -> float | None:
     if width is None:
         raise AlphabetMismatch(
             f"tally must be over bins of equal width that follow one another, got {alphabet!r}: "
-            "probabilities of wide and narrow bins are no smooth curve; cut finer bins of equal "
+            "probabilities of wide and narrow bins are not a smooth curve; cut finer bins of equal "
             "width and add up the estimate, or use mle(tally) or ibu(tally)"
         )
     return width

@@ -156,8 +156,8 @@ def combine_mechanisms(
     :math:`[\mathrm{INV}]_{M}` solves :math:`v\,A[n]=q[n]` and is unbiased, since q[n] has the mean
     :math:`\theta` A[n] although no report has that law. :math:`[\mathrm{RAP}]_{M}` does the same
     bit by bit. :math:`[\mathrm{IBU}]_{M}` maximises :math:`\sum_z q[n]_z\,\log(\theta A[n])_z`,
-    which is nobody's likelihood: it may be consistent, and it throws away which report came through
-    which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
+    which is not the likelihood of these reports: the estimate may be consistent, but it throws
+    away which report came through which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
 
     Parameters
     ----------

@@ -216,7 +216,8 @@ def compare(
     AlphabetMismatch
         If the tallies are over different secrets, and as `Estimate.interval`.
     ValueError
-        If both tallies are the same, the method is another one, or `level` is not between 0 and 1.
+        If both tallies are the same, the method is none of these, or `level` is not between 0 and
+        1.
     TooLarge
         If the alphabet is unbounded, or it would take hours.
 

@@ -41,9 +41,9 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     tally : Tally
         Of secrets on a line, of one mechanism or pooled over several.
     stop : StoppingRule
-        By default when a step changes the log-likelihood by less than 0.001 nats, in all.
+        By default when a step changes the log-likelihood by less than 0.001 nats in total.
     max_iter : int
-        At most so many steps.
+        At most this many steps.
 
     Returns
     -------

@@ -77,9 +77,9 @@ def ibu(
     it with every number. For the maximiser itself `mle` is faster.
 
     With `accelerate` the steps are extrapolated (Anderson acceleration of :math:`\log \theta`,
-    damped and safeguarded): the same fixed points, and still L never falls, in some hundred
-    evaluations of the step's formula where the plain iteration needs hundreds of thousands. What
-    lies on the way is no longer IBU's.
+    damped and safeguarded). The fixed points are the same and L still never falls, but a few
+    hundred evaluations of the step's formula do what takes the plain iteration hundreds of
+    thousands. The distributions on the way are no longer those of IBU.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def ibu(
         When to stop; by default when the mean log-likelihood is certified within 1e-6 nats of the
         maximum.
     max_iter : int
-        Give up after so many steps.
+        Give up after this many steps.
     strict : bool
         Raise instead of returning an estimate that does not meet the rule.
     accelerate : bool

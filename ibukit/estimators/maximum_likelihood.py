@@ -51,7 +51,7 @@ def mle(
         why. By name:
 
         - "closed-form": reports of one k-RR mechanism, O(k);
-        - "line": of one geometric mechanism on a line, O(k) a step;
+        - "line": of one geometric mechanism on a line, O(k) per step;
         - "plane": of one planar mechanism on a large grid, by Fourier transforms;
         - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many
           reports of other kinds, alone or pooled with any;
@@ -131,7 +131,7 @@ def mle(
     best = certified(tally, theta, status, n_iter, f"mle, {how}", (log_likelihood, gap))
     if arguments.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of "
+            f"tol={tol:g} was not certified: the best gap is {gap:.3g} after {n_iter} steps of "
             f"{best.method}; take a larger tol, or strict=False for the best estimate with the "
             "gap that it has",
             best,

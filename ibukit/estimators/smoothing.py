@@ -136,7 +136,7 @@ def smooth(
     700 cells a step at a given penalty takes conjugate gradients by Fourier transforms, and
     memory for some vectors of k numbers (6 s of work for 256 x 256 cells). They end where the
     system is solved to a part in :math:`10^4`, which may cost a step more and leaves the
-    certificate what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some
+    certificate what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of a few
     thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE
     is, and may be beyond certifying.
 
@@ -205,12 +205,12 @@ def smooth(
     roughness = _roughness_of(tally)
     if of == "frequencies" and tally.efficiency is not None:
         raise ValueError(
-            "of must be 'distribution' where reports may be lost: nobody knows who sent none"
+            "of must be 'distribution' where reports may be lost: it is not known whose are missing"
         )
     tol = arguments.positive("tol", tol)
     how = "given"
     if penalty is None:
-        penalty, how = choose_penalty(tally), "of most evidence"
+        penalty, how = choose_penalty(tally), "with the most evidence"
     penalty = arguments.positive("penalty", penalty)
     with one_thread():
         optimum = _best_fit(tally, roughness, penalty, tol)
@@ -235,7 +235,7 @@ def smooth(
 
 
 def choose_penalty(tally: Tally) -> float:
-    r"""The penalty of most evidence, for `smooth`.
+    r"""The penalty with the most evidence, for `smooth`.
 
     .. math:: \arg\max_\lambda\;\log\frac{\int e^{L-\lambda R}}{\int e^{-\lambda R}}.
 
@@ -272,8 +272,8 @@ def choose_penalty(tally: Tally) -> float:
     but how it changes with the penalty:
     :math:`d\,\log \det H / d\,\log \lambda = \operatorname{tr} H^{-1}\,H'` is the mean of k + x .
     (H' - H) x over random x of covariance :math:`H^{-1}`, of which sixteen are drawn by conjugate
-    gradients, the same ones for every tally. What this leaves uncertain of the penalty, some
-    hundredths of itself, costs less than a nat of evidence.
+    gradients, the same ones for every tally. This leaves the penalty uncertain by a few
+    hundredths of itself, which costs less than a nat of evidence.
 
     References
     ----------

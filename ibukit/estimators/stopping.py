@@ -97,7 +97,7 @@ class StoppingRule(Protocol):
 
 
 def check_rule(stop: StoppingRule | EarlyRule) -> None:
-    """Raise TypeError unless `stop` is a rule; a rule's class or its number is none."""
+    """Raise TypeError unless `stop` is a rule: a rule's class or its number is not enough."""
     if isinstance(stop, type) or not callable(getattr(stop, "met", None)):
         raise TypeError(
             "stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got "

@@ -89,7 +89,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
-    """Return the least cost of moving a supply to a demand, equal in sum but for rounding."""
+    """Return the least cost of moving a supply to a demand of equal sum, up to rounding."""
     # POT takes a second to import.
     import ot
 
@@ -177,7 +177,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
         distance = float(difference @ difference)
     if not math.isfinite(distance):
         raise ValueError(
-            "p and q must not be so far apart that doubles do not hold it, got "
+            "p and q must not be so far apart that the distance overflows, got "
             f"{abs(difference).max():g}"
         )
     return distance

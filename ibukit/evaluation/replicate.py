@@ -128,7 +128,7 @@ def replicate(
         is a `client`, or a loss has the name of another column.
     TypeError
         If an argument is of another kind than stated, or a loss returns something other than a
-        number, or `client` is none.
+        number, or `client` is not a client of Dask.
 
     Notes
     -----
@@ -233,7 +233,7 @@ def replicate(
         for name in functions
         for repetition in range(repetitions)
     ]
-    # The caller's own losses stand beside the others.
+    # The caller's own losses go next to the others.
     after = RESULT_COLUMNS.index("steps")
     return pd.DataFrame(
         table, columns=[*RESULT_COLUMNS[:after], *measures, *RESULT_COLUMNS[after:]]
@@ -289,7 +289,7 @@ def _mechanisms_by_name(
             name += f"(epsilon={float(mechanism.epsilon)!r})"
         if name in chosen:
             raise ValueError(
-                f"mechanisms must differ in class or epsilon or name, {name} is there twice and "
+                f"mechanisms must differ in class or epsilon or name, but {name} occurs twice and "
                 "the table could not tell which is which; call replicate for each and join the "
                 "tables"
             )

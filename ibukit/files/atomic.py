@@ -58,8 +58,8 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
             if LOCKS:
                 os.replace(part, path)
         except BaseException:
-            # After an interrupt that came later than the renaming, the part of the next writer may
-            # stand there; that one is not ours to remove.
+            # After an interrupt that came later than the renaming, the name may be that of the
+            # next writer's part, which is not ours to remove.
             if LOCKS and _is_same_file(file, part):
                 part.unlink(missing_ok=True)
             raise
@@ -95,7 +95,7 @@ def refuse_special(path: Path) -> None:
     """Refuse a folder, a pipe or a device, to be replaced by a file or to be read as one."""
     if path.exists() and not path.is_file():
         raise ForeignFile(
-            f"path must be a file, {path} is a folder, a pipe or a device; name another one"
+            f"path must be a file, but {path} is a folder, a pipe or a device; name another one"
         )
 
 
@@ -109,8 +109,8 @@ def lock(file: IO[Any], name: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataChanged(
-            f"path must be written by one at a time, another is writing {name} now: give each its "
-            "own file"
+            f"path must be written by one at a time, but another is writing {name} now: give "
+            "each its own file"
         ) from None
     except OSError as error:
         if error.errno not in UNSUPPORTED:

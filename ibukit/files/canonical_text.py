@@ -52,7 +52,7 @@ class CanonicalText:
                 return self.alphabet(thing)
             case Mapping():
                 return self.named("mapping", thing.items())
-            # The order of a set of strings is another one in the next process.
+            # The order of a set of strings differs in the next process.
             case set() | frozenset():
                 return f"{{{','.join(sorted(map(self.of, thing)))}}}"
             case partial():
@@ -88,7 +88,7 @@ class CanonicalText:
         if is_dataclass(thing) and not isinstance(thing, type):
             return self.named(name, ((f.name, getattr(thing, f.name)) for f in fields(thing)))
         shown = repr(thing)
-        # The default repr has the address, which is another one in the next process.
+        # The default repr has the address, which differs in the next process.
         return name if " at 0x" in shown else shown
 
     def named(self, name: str, items: Iterable[tuple[Any, Any]]) -> str:

@@ -144,10 +144,10 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a mapping; ValueError if a name is there twice, as then one of two values is lost."""
+    """Return a mapping; ValueError if a name occurs twice, as then one of two values is lost."""
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name occurs twice")
     return values
 
 

@@ -105,14 +105,14 @@ def _read(path: Path, lines: list[bytes], header: dict[str, Any]) -> dict[Key, R
         rest = b"" if end is None else line[: end.start()] + b"}"
         if end is not None and _checksum(rest) != end[1]:
             raise DataChanged(
-                f"path must be as replicate wrote it, line {number} of {path} was changed; take it "
-                "out"
+                f"path must be as replicate wrote it, but line {number} of {path} was changed; "
+                "take it out"
             )
         entry = _parsed(rest)
         if not _is_repetition(entry, header["estimators"]):
             raise ForeignFile(
-                f"path must hold a repetition in each line, line {number} of {path} is none; take "
-                "it out"
+                f"path must hold a repetition in each line, but line {number} of {path} does not; "
+                "take it out"
             )
         finished.setdefault((entry["mechanism"], entry["repetition"]), entry["estimators"])
     return finished

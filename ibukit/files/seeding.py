@@ -143,7 +143,7 @@ class SeedText(CanonicalText):
         if is_dataclass(thing):
             return self.named(name, ((f.name, getattr(thing, f.name)) for f in fields(thing)))
         shown = repr(thing)
-        # The default repr has the address, which is another one in the next process.
+        # The default repr has the address, which differs in the next process.
         return self.named(name, () if " at 0x" in shown else [("repr", shown)])
 
 

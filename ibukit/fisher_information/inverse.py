@@ -23,7 +23,7 @@ from ibukit.tally.trials import has_trials
 
 
 def _has_trials(tally: Tally) -> bool:
-    """Return whether a matrix was measured; WeightsRefused if the reports have weights, too."""
+    """Return whether a matrix was measured; WeightsRefused if the reports also have weights."""
     if not has_trials(tally):
         return False
     if tally.weighted:

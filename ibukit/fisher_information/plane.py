@@ -12,7 +12,7 @@ has the variance
 every direction v that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved,
 and V counts if the two bounds meet. Noise on a plane is a convolution except at the border, and a
 convolution that is reflected there is a product after cosine transforms: with its inverse ahead,
-generalised minimal residuals take some ten to fifty steps. Where the noise spreads over most of the
+generalised minimal residuals take ten to fifty steps. Where the noise spreads over most of the
 grid that is no longer so, and the matrix is left to others.
 """
 

@@ -63,7 +63,7 @@ def dominated(
     -------
     ndarray of bool, shape (k,)
         By comparing all pairs of secrets on the reports seen, to the rounding of doubles:
-        probabilities within 1e-12 of each other are no reason to leave a secret out.
+        a difference of 1e-12 between probabilities does not leave a secret out.
 
     Raises
     ------

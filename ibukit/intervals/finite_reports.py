@@ -31,7 +31,7 @@ def require_finite(mechanism: Any) -> FiniteMechanism:
 
 
 def refuse_programme(k: int, events: int, kind: str) -> None:
-    """Raise TooLarge if a linear programme of so many secrets and events would take too long."""
+    """Raise TooLarge if a linear programme of `k` secrets and `events` would take too long."""
     if k * events > MAX_PROGRAMME_ENTRIES:
         raise TooLarge(
             f"guaranteed intervals by boxes or betting would list {readable(events)} {kind} of "

@@ -34,7 +34,7 @@ def guaranteed(
 ) -> Ends:
     """Return ends that cover at every number of reports, by the construction `by`.
 
-    `seed` is that of the random splits of the reports, which "binomial" and "boxes" have not.
+    `seed` is that of the random splits of the reports, which "binomial" and "boxes" do not need.
     "region" is "boxes" where reports can be listed, else "cross-fitted". By default it is
     "binomial" for the questions that an event of the reports answers, and "region" for others:
     the mechanisms and the questions decide, and not the reports.
@@ -73,8 +73,8 @@ def _by_events(request: IntervalRequest, by: str | None, seed: int) -> Ends:
         raise ValueError(
             "of must be questions that one event of the reports answers, for by='binomial': shares "
             "and sums of some under k-RR, single shares under unary encodings and subset "
-            f"selection, of one mechanism; question {int(np.argmax(others))} is none: take "
-            "by='region'"
+            f"selection, of one mechanism; question {int(np.argmax(others))} is not one of them: "
+            "take by='region'"
         )
     if others.any():
         rest = replace(request, functionals=functionals.part(others))

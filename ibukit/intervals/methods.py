@@ -24,7 +24,7 @@ TARGETS = ("distribution", "frequencies")
 # Number of secrets up to which the profile intervals of all of them take seconds. Tables and
 # pictures of more take Wald's, which are immediate, where these say something.
 MAX_SECRETS_PROFILED_BY_DEFAULT = 300
-# Void rows times secrets up to which profile intervals take their place, some ten seconds.
+# Void rows times secrets up to which profile intervals take their place, about ten seconds.
 MAX_VOID_ENTRIES_PROFILED = 2**18
 # Method of rows of tallies whose weights are known by their sums only.
 SUMS_OF_WEIGHTS = "wald, without squares of weights"

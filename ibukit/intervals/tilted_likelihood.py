@@ -199,7 +199,7 @@ def likelihood_of(problem: Problem) -> Likelihood:
         raise TooLarge(
             f"such intervals would decompose a matrix of {readable(problem.k)} x "
             f"{readable(channel.size)} numbers, and at most {MAX_SECRETS_PROFILED} secrets and "
-            f"{entries} numbers are accepted, but for k-RR and geometric noise on a line; take "
+            f"{entries} numbers are accepted, except for k-RR and geometric noise on a line; take "
             'method="wald", or a coarser alphabet'
         )
     return DenseLikelihood(channel.rows(np.arange(problem.k)), problem.q)

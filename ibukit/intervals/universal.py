@@ -107,7 +107,7 @@ def _splits(
     if request.target != "distribution":
         raise ValueError(
             f"target must be 'distribution' with method='guaranteed', by={by!r}, got "
-            f"{request.target!r}: by='boxes' and by='betting' are of the frequencies, too"
+            f"{request.target!r}: by='boxes' and by='betting' also cover the frequencies"
         )
     request.refuse_if_too_slow("guaranteed")
     tally, rng = request.checked_tally(), seeded(seed)

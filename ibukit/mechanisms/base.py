@@ -256,7 +256,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 
     @property
     def release_epsilon(self) -> float:
-        """The level of what `release` draws, rounded up where it is no double.
+        """The level of what `release` draws, rounded up to a double.
 
         It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the
         fractions next to the matrix. It is per unit of distance where `metric` is True.
@@ -549,7 +549,7 @@ class FiniteMechanism(Mechanism):
         AlphabetMismatch
             If a label is not one of the reports', or an array has not one count for each report.
         ValueError
-            If a label is there twice, a count is no whole number or negative, or there is no report
+            If a label occurs twice, a count is no whole number or negative, or there is no report
             at all.
         """
         every_report = self._all_reports  # first, because it refuses to list too many
@@ -652,7 +652,7 @@ class FiniteMechanism(Mechanism):
             raise NotInvertible(
                 f"the channel matrix has rank {rank} for {self.k} secrets (singular values from "
                 f"{s[-1]:.3g} to {s[0]:.3g}): different distributions give the same reports; mle "
-                "and ibu still apply, not uniquely"
+                "and ibu still apply, but their answer is one of many"
             )
         return vt.T @ (u / s).T
 

@@ -88,8 +88,8 @@ def _norms(mechanism: FiniteMechanism) -> Floats:
         bias = float(np.abs(mechanism.matrix() @ rows - np.eye(mechanism.k)).max())
         if bias > BIAS_TOLERANCE:
             raise NotInvertible(
-                f"the estimate of {mechanism} is biased, of a secret by up to {bias:.3g}: its "
-                "error does not fall with the number of reports as that of an inverse does"
+                f"the estimate of {mechanism} is biased, by up to {bias:.3g} for a secret, so that "
+                "more reports do not bring its error to 0, as they do for an inverse"
             )
     return (rows**2).sum(axis=1)
 

@@ -34,13 +34,13 @@ from ibukit.tally.trials import refuse_trials, trials_of
 class MatrixMechanism(FiniteMechanism):
     r""":math:`P(z\mid x)=M_{xz}` for any row-stochastic matrix M of shape (k, m).
 
-    The matrix is taken as exactly known: intervals and errors are of the chance in the reports
-    alone. If it was measured, as a confusion matrix is, take `from_trials`, which keeps the counts
-    of the trials and whose intervals know them.
+    The matrix is taken as exactly known: intervals and errors cover the chance in the reports
+    alone. If it was measured, as a confusion matrix is, use `from_trials`, which keeps the counts
+    of the trials, so that the intervals take their chance into account.
 
     With `efficiency`, reports may get lost: secret x is seen with probability
-    :math:`e_x=\sum_z M_{xz}<1`, and nobody counts how many were not. What is seen has then the
-    distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates are of
+    :math:`e_x=\sum_z M_{xz}<1`, and no one counts those that were not. Those that were have then
+    the distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates are of
     :math:`\theta`, the distribution of all secrets (see Notes).
 
     Parameters

@@ -41,8 +41,8 @@ class RowReports(WholeRows):
     @override
     def _refuse_large_matrix(self) -> None:
         limits.require_dense(
-            f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed: the "
-            "matrix",
+            f"the {arguments.readable(self.m)} reports for {self.k} secrets are too many to list: "
+            "the matrix",
             self.k,
             self.m,
             "use tally(reports)",

@@ -37,8 +37,8 @@ def checked_tally(tally: Tally) -> Tally:
     """Return a tally of counted reports whose law is known; else a named error."""
     if not all(has_likelihood(part.mechanism) for part in tally.parts):
         raise LikelihoodUnknown(
-            "tally must hold reports for a test of the model, it holds sums of their bits: take "
-            "`tally` of the reports themselves"
+            "tally must hold reports for a test of the model, but it holds sums of their bits: "
+            "take `tally` of the reports themselves"
         )
     check_tally(tally, lossy=True)
     mechanisms = [part.mechanism for part in tally.parts]

@@ -13,7 +13,7 @@ from ibukit.tally.tally import Tally
 # Secrets times distinct reports up to which drawing takes at most seconds. Of larger tallies only
 # what a bound makes clear is found.
 MAX_ENTRIES_DRAWN = 2**16
-# The least p-value of so many draws is that which is surprising.
+# So many draws that their least p-value is the one that is called surprising.
 DRAWS = 99
 
 

@@ -49,7 +49,7 @@ def pool_test(tally: Tally, draws: int = 999, seed: int = 0) -> ModelCheck:
     draws, rng = whole("draws", draws, 0), seeded(seed)
     if len(checked_tally(tally).parts) < 2:
         raise ValueError(
-            "tally must pool the reports of at least two mechanisms, it has those of one"
+            "tally must pool the reports of at least two mechanisms, but it has those of one"
         )
     with one_thread():
         groups = _groups(tally)

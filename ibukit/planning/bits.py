@@ -83,7 +83,7 @@ def check_work(moments: BitMoments, theta: Floats, looks: int) -> None:
     work = looks * moments.work(theta)
     if work > MAX_WORK:
         raise TooLarge(
-            f"what {moments.mechanism} tells about {moments.k} secrets takes some {work:.1e} "
+            f"what {moments.mechanism} tells about {moments.k} secrets takes about {work:.1e} "
             f"multiplications, and at most {MAX_WORK:.0e} are accepted; each single probability in "
             "the worst case takes few (of=None, near=None), and so does a region of few secrets"
         )

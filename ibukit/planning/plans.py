@@ -128,7 +128,7 @@ def plan(
     of : array_like, shape (k,) or (questions, k), optional
         Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
         values for their mean. A mapping or Series is one question with weights by label, 0 for the
-        labels that it has not. By default each single probability; the sensitive attribute, of
+        labels that it lacks. By default each single probability; the sensitive attribute, of
         designs with two samples.
     near : array_like or labelled, shape (k,), optional
         The expected distribution. By default the worst case over all distributions.

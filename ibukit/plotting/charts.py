@@ -173,7 +173,7 @@ def triangle(
     """
     if check_tally(tally, weighted=True).k != 3:
         raise ValueError(
-            f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}"
+            f"tally must be over 3 secrets to be drawn on a triangle, but it is over {tally.k}"
         )
     axes = axes_for(ax)
     # The points are mixed with a little of the uniform distribution, because the log-likelihood

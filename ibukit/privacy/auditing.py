@@ -192,7 +192,7 @@ def _secrets(alphabet: Alphabet, secrets: ArrayLike | None) -> tuple[Ints, NDArr
     codes = np.arange(len(alphabet)) if secrets is None else codes_of("secrets", secrets, alphabet)
     if len(np.unique(codes)) < max(2, len(codes)):
         raise ValueError(
-            f"secrets must be two different ones at least, each named once, got {len(codes)}"
+            f"secrets must be at least two different ones, each named once, got {len(codes)}"
         )
     return codes, alphabet.labels_of(codes)
 
@@ -203,7 +203,7 @@ def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> 
         reports = np.asarray(release(np.repeat(labels, each, axis=0)))
     except TypeError as error:
         raise TypeError(
-            f"release must be a function from labels to reports, {release!r} is none: {error}"
+            f"release must be a function from labels to reports, but {release!r} is not: {error}"
         ) from error
     if reports.ndim == 0 or len(reports) != each * len(labels):
         raise ValueError(

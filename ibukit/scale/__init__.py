@@ -9,8 +9,8 @@ best (``Tally.from_table``), and the estimate takes O(k) once: 0.13 s for a mill
 bits are nearly all different, and are kept.
 
 **What n rows of k bits take.** n ceil(k / 8) bytes of memory over all workers, and one pass over
-them for each step. A row of 100 bits takes about 40 ns of one core a pass. `mle` makes 5 to 10
-passes, and once or twice makes a parabola from a tenth of the rows, which takes as long as two
+them for each step. A row of 100 bits takes about 40 ns of one core for each pass. `mle` makes 5 to
+10 passes, and once or twice makes a parabola from a tenth of the rows, which takes as long as two
 passes. So 1e7 rows of 100 bits are 130 MB and 4 seconds of one core; 1e10 rows are 130 GB and a
 minute and a half of 50 cores. A worker needs 250 MB beside its rows, and Dask begins to move rows
 to disk where memory is 60 % full: 50 workers of 5 GB hold 1e10 rows. On this machine alone a block
@@ -25,9 +25,9 @@ millisecond, so partitions should be large: a million rows or more.
 
 **The same bits.** Partial sums are added in the order of the partitions, by a tree that depends on
 their number alone. The answer has the same bits for any number of workers of one kind of processor,
-on this machine alone (from the same partitions), and where workers were lost. What a lost worker
-kept is computed again from its source by the others. A source that then gives other rows, as random
-ones without a seed do, is found out: `DataChanged`.
+on this machine alone (from the same partitions), and where workers were lost. The others
+compute again, from its source, all that a lost worker kept. A source that then gives other rows, as
+random ones without a seed do, is found out: `DataChanged`.
 
 On four processes of this machine, or with ``Client(address)`` on those of a cluster::
 

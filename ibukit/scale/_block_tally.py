@@ -48,8 +48,8 @@ class PartitionedPart(TallyPart):
         """Raise TooLarge: the reports stay in their partitions."""
         raise TooLarge(
             f"the {self.n} reports of this tally are not in memory, and this needs them one by "
-            "one; mle, gap and what else sums over the reports does not. mechanism.tally(rows) "
-            "makes the tally in memory"
+            "one, as mle, gap and other sums over the reports do not; mechanism.tally(rows) makes "
+            "the tally in memory"
         )
 
     @property
@@ -67,7 +67,7 @@ class PartitionedPart(TallyPart):
         return {name: vars(self)[name] for name in ("mechanism", "channel", "log_offset", "n")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the part; the ones are made anew, because a pickle would hold all of them."""
+        """Restore the part; the ones are made again, because a pickle would hold all of them."""
         PartitionedPart.__init__(self, state["mechanism"], state["channel"], state["log_offset"])
 
 
@@ -98,7 +98,8 @@ def tally(
         collections go to the client that was made last, and paths and arrays stay on this machine.
     packed : bool
         Whether rows of bits are packed already, as ``numpy.packbits(rows, axis=1)`` packs them.
-        From .npy files they are read eight times faster then, and are not packed anew in each pass.
+        From .npy files they are then read eight times faster, and are not packed again in each
+        pass.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def tally(
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}")
     if arguments.flag("packed", packed) and mechanism.report_kind is not ReportKind.BITS:
-        raise ValueError(f"packed must be False for {mechanism}, whose reports are no rows of bits")
+        raise ValueError(f"packed must be False for {mechanism}: its reports are not rows of bits")
     # The result is counted if there are few possible reports, and kept in partitions otherwise.
     blocks, chosen = blocks_and_client(rows, client, mechanism, packed)
     result = None

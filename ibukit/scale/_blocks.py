@@ -56,14 +56,15 @@ def blocks_of(source: Path | NDArray[Any]) -> list[Block]:
     if isinstance(source, Path):
         if not source.is_file():
             raise FileNotFoundError(
-                f"rows must name .npy files, as numpy.save writes them, {str(source)!r} is no file"
+                "rows must name .npy files, as numpy.save writes them, but "
+                f"{str(source)!r} is not a file"
             )
         stamp = file_stamp(source)
         try:
             rows = np.load(source, mmap_mode="r")
         except (ValueError, EOFError):
             raise ValueError(
-                f"rows must name .npy files, as numpy.save writes them, {source} is none"
+                f"rows must name .npy files, as numpy.save writes them, but {source} is not one"
             ) from None
     else:
         stamp, rows = None, source

@@ -85,7 +85,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
         self.tol = tol
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Estimate from reports, one a row.
+        """Estimate from reports, one in each row.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
         return self
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """Return the mean log-likelihood of reports, in nats a report; greater is better.
+        """Return the mean log-likelihood of reports, in nats per report; greater is better.
 
         It is that of what was fitted, -inf where a report has the probability 0.
         """

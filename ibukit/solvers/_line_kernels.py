@@ -39,8 +39,8 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_cache import njit
 
-# The rows of the work array, each with one number a position. The first five are input, BEST is the
-# output, W to PIVOT are the factors of `factor`, and SECOND_* the second-order terms.
+# The rows of the work array, each with a number for each position. The first five are input, BEST
+# is the output, W to PIVOT are the factors of `factor`, and SECOND_* the second-order terms.
 Q, RATIO, LOSS, COST, SHARE, THETA, LAM, S, NU, G = range(10)
 W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(10, 20)
 ROWS = 20

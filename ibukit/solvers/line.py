@@ -1,4 +1,4 @@
-"""The maximum-likelihood mixture for geometric noise on a line, in time and memory O(k) a step.
+"""The maximum-likelihood mixture for geometric noise on a line, in O(k) time and memory per step.
 
 The same primal-dual iteration as `interior_point`, on the kernel K_xz = a^|x - z|, a = e^-eps,
 alone: the other factors of a report cancel. K^-1 is tridiagonal, and a Newton step is one

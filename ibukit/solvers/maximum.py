@@ -204,7 +204,7 @@ def maximise(
     least = channel.forward(np.full(channel.k, 1 / channel.k)).min()
     if np.isnan(least):
         raise ValueError(
-            "channel must have finite entries, it has NaN: fill them, or leave out the reports"
+            "channel must have finite entries, but it has NaN: fill them, or leave out the reports"
         )
     if not least > 0:
         raise ImpossibleReport(
@@ -215,7 +215,7 @@ def maximise(
     maximum = Maximum(best.theta, best.method)
     if arguments.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; "
+            f"tol={tol:g} was not certified: the best gap is {best.gap:.3g} by {maximum.method}; "
             "take a larger tol, or strict=False for the best point",
             maximum,
         )

@@ -115,7 +115,7 @@ class Columns:
         if any(_holds_lists(frame, schema[name], name) for name in owners):
             return False
         kinds = [schema[f"report{i}"] for i in range(len(self.report))]
-        # Of reports in several columns, cells (row, column) repeat; coordinates and bits hardly do.
+        # Of reports in several columns, cells (row, column) repeat; coordinates and bits rarely do.
         if len(kinds) > 1:
             return len(kinds) == 2 and all(kind.is_integer() for kind in kinds)
         return not _holds_lists(frame, kinds[0])
@@ -218,7 +218,7 @@ class Columns:
         hint = "; say weighted=True if these are weights" if fraction else ""
         hint = f"; a count is at most {MAX_COUNT}, less than 2^63" if large else hint
         raise ValueError(
-            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains "
+            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, but it contains "
             f"{shown}{hint}"
         )
 

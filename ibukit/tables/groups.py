@@ -285,7 +285,7 @@ class TableReports:
         return np.array(numbers), np.array(good, dtype=bool)
 
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
-        # What cannot be moved to the nearest cell, or be kept, is no report at all.
+        # What cannot be moved to the nearest cell, or be kept, does not count as a report.
         if self._action[reason] != "drop":
             raise error()
         self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()

@@ -109,7 +109,7 @@ class MechanismChoice:
         number = number_in(value) if isinstance(value, str) else value
         if isinstance(number, (bool, str)) or not isinstance(number, (Real, Decimal)):
             raise ValueError(
-                f"column {self.columns[-1]!r} must hold numbers, epsilons, it contains {value!r}"
+                f"column {self.columns[-1]!r} must hold epsilons, numbers, but it has {value!r}"
             )
         return float(number)
 

@@ -26,7 +26,7 @@ class Partitions(ReportTable):
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         if not frame.columns.is_unique:
-            raise ValueError(f"table must have columns of different names, it has {self.names}")
+            raise ValueError(f"table must have columns of different names, but has {self.names}")
 
     @property
     @override

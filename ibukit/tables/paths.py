@@ -41,7 +41,7 @@ def data_files(paths: list[str]) -> list[DataFile]:
     FileNotFoundError
         If a path has no file.
     ValueError
-        If a file is neither Parquet nor text, or some are Parquet and others text, or one is there
+        If a file is neither Parquet nor text, or some are Parquet and others text, or one occurs
         twice.
     """
     files = [file for path in paths for file in _expand(path)]
@@ -55,7 +55,7 @@ def data_files(paths: list[str]) -> list[DataFile]:
             )
         seen.add(place)
         if file.columnar and not is_url(file.path) and not os.path.isfile(file.path):
-            raise ValueError(f"table {file.path!r} must be a file, it is a pipe or a device")
+            raise ValueError(f"table {file.path!r} must be a file, but it is a pipe or a device")
         if not file.path.lower().endswith(PARQUET + DELIMITED):
             raise ValueError(
                 f"table {file.path!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); "

@@ -147,7 +147,7 @@ def codes_of_cells(read: Pairs, grid: Grid, nearest: bool = False) -> Ints:
     Parameters
     ----------
     read : Pairs
-        NaN where a value is no number. Without names, integers are cells as by `Grid.codes`.
+        NaN where a value is not a number. Without names, integers are cells as by `Grid.codes`.
     grid : Grid
     nearest : bool
         Whether what is outside has the code of the nearest cell.
@@ -189,7 +189,7 @@ def points_or_cells(
     Parameters
     ----------
     values : ndarray, shape (s, 2)
-        NaN where a value is no number.
+        NaN where a value is not a number.
     columns : sequence
         Names of both columns.
     mechanism : Mechanism

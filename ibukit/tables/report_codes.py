@@ -51,7 +51,7 @@ def codes_of_tuples(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> 
 
 
 def has_tuples(alphabet: Alphabet, width: int) -> bool:
-    """Return whether all labels are tuples of so many parts."""
+    """Return whether all labels are tuples of `width` parts."""
     return not isinstance(alphabet, Line) and all(
         isinstance(label, tuple) and len(label) == width for label in alphabet.values.tolist()
     )

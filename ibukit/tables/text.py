@@ -54,7 +54,7 @@ class TextFile(ReportTable):
         self.headless = False
         self._header = next(self._rows(), (0, []))[1]
         if not self._header:
-            raise ValueError(f"{self.shown} must begin with a line of column names, it is empty")
+            raise ValueError(f"{self.shown} must begin with a line of column names, but is empty")
         if delimiter is None:
             self._refuse_other_delimiters()
         # Hive partitions are columns, unless the file has one of that name.
@@ -88,7 +88,7 @@ class TextFile(ReportTable):
         for name in columns.wanted:
             if self.names.count(name) > 1:
                 raise ValueError(
-                    f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}"
+                    f"{self.shown} must have one column {name!r}, but has {self.names.count(name)}"
                 )
         # The current chunk is kept, so that `find` can search it for the row of an error.
         for chunk in self._chunks():
@@ -116,7 +116,7 @@ class TextFile(ReportTable):
         bad = numbers.isna() & texts.notna()
         if bad.any():
             wrong = texts[bad].iloc[0]
-            raise ValueError(f"column {texts.name!r} must hold {wanted}, it contains {wrong!r}")
+            raise ValueError(f"column {texts.name!r} must hold {wanted}, but contains {wrong!r}")
         return numbers
 
     @override
@@ -200,7 +200,7 @@ class TextFile(ReportTable):
         wide = len(self._header)
         for line, row in self._rows():
             if len(row) > wide:
-                return f"line {line} of {self.shown} must have {wide} field(s), it has {len(row)}"
+                return f"line {line} of {self.shown} must have {wide} field(s), but has {len(row)}"
         return None
 
     def _undecodable(self) -> str:

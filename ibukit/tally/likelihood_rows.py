@@ -154,10 +154,10 @@ def has_law(mechanism: Any) -> bool:
 def unknown_law(what: str) -> MechanismUnknown:
     """Return the error for `what` cannot be had of likelihoods."""
     return MechanismUnknown(
-        "tally must hold reports of a known mechanism, it holds likelihoods (from_likelihoods), "
-        f"which do not say what else might have been observed: {what} cannot be had; mle, ibu, "
-        "smooth, gap, intervals with method='profile', 'wald' or 'credible', and theory.mle_set "
-        "take it"
+        "tally must hold reports of a known mechanism, but it holds likelihoods "
+        f"(from_likelihoods), which do not say what else might have been observed: {what} cannot "
+        "be had; mle, ibu, smooth, gap, intervals with method='profile', 'wald' or 'credible', and "
+        "theory.mle_set take it"
     )
 
 

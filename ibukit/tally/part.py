@@ -51,7 +51,7 @@ class TallyPart(arguments.ReadOnlyArrays):
     reports: NDArray[Any]
     counts: Ints
 
-    # This is not a field, because the recorded texts of tallies hang on the fields.
+    # This is not a field, because the recorded texts of tallies depend on the fields.
     _survey: ClassVar[Survey | None] = None
 
     mergeable: ClassVar[bool] = True

@@ -40,7 +40,7 @@ def _by_owner(group: Any, more: dict[str, Any]) -> list[tuple[int, Any]]:
     reports, counts, owners = group.reports[seen], group.counts[seen], group.owners[seen]
     rows = None if group.survey is None else group.survey.take(seen)
     order = np.argsort(owners, kind="stable")
-    # Points pass as codes, too, but cannot be listed.
+    # Points also pass as codes, but cannot be listed.
     listed = group.codes and reports.ndim == 1
     if listed:
         order = np.lexsort((reports, owners))

@@ -302,11 +302,12 @@ class Tally(arguments.ReadOnlyArrays):
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
             counts both. What is estimated after "drop" is right only if they are like the others.
         weighted : bool
-            Whether `count` holds weights, as surveys have them: each row is one report, which
-            stands for so many people. Integers are weights, too. `n` and `dropped` are then sums of
-            weights. The sums of their squares are kept, so that standard errors and intervals are
-            those of the design, see `Estimate.standard_errors`; `effective_n` is the effective
-            number of reports. How often reports were seen is no weight: leave `weighted` out.
+            Whether `count` holds weights, as surveys have them: each row is one report, and its
+            weight says how many people it stands for; integers are then weights as well. `n` and
+            `dropped` are sums of weights. The sums of their squares are kept, so that standard
+            errors and intervals are those of the design, see `Estimate.standard_errors`;
+            `effective_n` is the effective number of reports. How often reports were seen is no
+            weight: leave `weighted` out.
         groups : str or sequence of str, optional
             Columns that name groups of people, such as ``["country", "day"]``. The result is then a
             `TallyGroups`, a mapping from each group (a value, or a tuple of values) to its `Tally`,
@@ -413,7 +414,7 @@ class Tally(arguments.ReadOnlyArrays):
         Raises
         ------
         InvalidDistribution
-            If an entry is negative, NaN or infinite, or `L` is no matrix of numbers.
+            If an entry is negative, NaN or infinite, or `L` is not a matrix of numbers.
         ImpossibleReport
             If no secret explains an observation: a row of zeros.
         AlphabetMismatch
@@ -505,7 +506,7 @@ class Tally(arguments.ReadOnlyArrays):
         for part in self.parts:
             if type(part) is not TallyPart:
                 raise TypeError(
-                    "tally must be in memory to be written to a file, its reports lie elsewhere: "
+                    "tally must be in memory to be written to a file, but its reports are not: "
                     f"{part.mechanism!r}; mechanism.tally(rows) makes a tally of those that fit"
                 )
             arrays: dict[str, NDArray[Any]] = {}
@@ -662,7 +663,7 @@ class Tally(arguments.ReadOnlyArrays):
         return as_html(repr(self), self.to_frame())
 
     def __repr__(self) -> str:
-        # A tally of thousands of parts has a short representation, too.
+        # Even a tally of thousands of parts has a short representation.
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
         where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
@@ -784,7 +785,7 @@ def single_part(tally: Tally) -> TallyPart:
     """Return the one part of a tally whose reports came through one mechanism."""
     if len(check_tally(tally).parts) != 1:
         raise ValueError(
-            "tally must hold reports of one mechanism, it pools "
+            "tally must hold reports of one mechanism, but it pools "
             f"{len(tally.parts)}; use mle, ibu or gibu"
         )
     return tally.parts[0]

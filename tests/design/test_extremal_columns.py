@@ -111,12 +111,12 @@ BAD = [
     (
         ([0.5, 0.5, 0.0], 3, 1.0),
         ik.errors.InvalidDistribution,
-        "prior must not have zeros, its entry 2 is 0 and at the boundary",
+        "prior must not have zeros, but entry 2 is 0 and at the boundary",
     ),
     (
         ([0.5, 0.6], 2, 1.0),
         ik.errors.InvalidDistribution,
-        r"prior must sum to 1 .* its sum is 1\.1",
+        r"prior must sum to 1 .* but sums to 1\.1",
     ),
     (
         ([0.5, 0.5], 3, 1.0),

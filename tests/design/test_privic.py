@@ -354,7 +354,7 @@ TALLY = ik.Privic(GRID).mechanism().simulate(COUNTS, np.random.default_rng(1))
             TALLY,
             TRUTH,
             ik.errors.InvalidDistribution,
-            "estimate must not have zeros, its entry 1 is 0",
+            "estimate must not have zeros, but entry 1 is 0",
         ),
         (
             TALLY,
@@ -393,7 +393,7 @@ def test_no_estimate_without_reports():
         (
             {"start": TRUTH},
             ik.errors.InvalidDistribution,
-            "start must not have zeros, its entry 1 is 0 and neither BA nor IBU",
+            "start must not have zeros, but entry 1 is 0 and neither BA nor IBU",
         ),
         ({"ba_start": TRUTH}, ik.errors.InvalidDistribution, "ba_start must not have zeros"),
         ({"start": COUNTS}, ik.errors.InvalidDistribution, "start must sum to 1"),

@@ -132,13 +132,13 @@ def test_uniform_over_nothing(k, words):
 @pytest.mark.parametrize(
     ("p", "words"),
     [
-        ([0.5, 0.4], r"prior must sum to 1 \(within 1e-09\), its sum is 0.9; .*ibukit.normalize"),
+        ([0.5, 0.4], r"prior must sum to 1 \(within 1e-09\), but sums to 0.9; .*ibukit.normalize"),
         ([0.5, 0.5 + 3e-9], "prior must sum to 1"),
         ([0.5, 0.5 - 3e-9], "prior must sum to 1"),
         ([1.5, -0.5], "prior must not have negative or NaN entries, got -0.5 at 1"),
         ([1.0, -1e-300], "prior must not have negative or NaN entries, got -1e-300 at 1"),
         ([np.nan, 1.0], "prior must not have negative or NaN entries, got nan at 0"),
-        ([np.inf, 0.0], "prior must sum to 1.*its sum is inf"),
+        ([np.inf, 0.0], "prior must sum to 1.*but sums to inf"),
         ([], r"prior must be a non-empty vector, got shape \(0,\)"),
         ([[1.0]], r"prior must be a non-empty vector, got shape \(1, 1\)"),
         (1.0, r"prior must be a non-empty vector, got shape \(\)"),

@@ -238,7 +238,7 @@ def test_frames_that_are_no_grid_are_refused():
     ):
         ik.Grid.from_geodataframe(frame, name="mass")
     with pytest.raises(
-        ValueError, match="frame must have each of the 2 x 2 cells once, it has 3 rows"
+        ValueError, match="frame must have each of the 2 x 2 cells once, but it has 3 rows"
     ):
         ik.Grid.from_geodataframe(frame.iloc[1:])
     with pytest.raises(ValueError, match="it has 5 rows"):

@@ -225,7 +225,7 @@ def test_the_papers_stopping_rule_does_not_reach_the_maximiser():
         (
             [0.5, 0.5, 0.5],
             ik.errors.InvalidDistribution,
-            "distribution must sum to 1.*its sum is 1.5",
+            "distribution must sum to 1.*but sums to 1.5",
         ),
         (
             [1.5, -0.5, 0.0],

@@ -117,7 +117,7 @@ def test_reports_without_end_can_be_combined_as_results(rng):
             KRR.tally([1]) + NOISE.tally([9]),
             ik.ibu,
             ik.errors.AlphabetMismatch,
-            "LinearGeometric.* has not; pool the tallies",
+            "LinearGeometric.* does not; pool the tallies",
         ),
         (
             KRR.tally([1]) + BITS.tally(ROW),

@@ -198,7 +198,7 @@ def test_only_frequencies_matter():
 @pytest.mark.parametrize(
     ("start", "error", "words"),
     [
-        ([0.5, 0.5, 0.0], ik.errors.InvalidDistribution, "start must not have zeros, its entry 2"),
+        ([0.5, 0.5, 0.0], ik.errors.InvalidDistribution, "start must not have zeros, but entry 2"),
         ([0.5, 0.25, 0.2], ik.errors.InvalidDistribution, "start must sum to 1.*0.95"),
         (
             [1.5, -0.25, -0.25],

@@ -225,7 +225,9 @@ def test_reports_that_cannot_be_listed_are_refused():
 
 def test_pools_are_refused():
     pooled = ik.RandomizedResponse(3, 1.0).tally([0]) + ik.RandomizedResponse(3, 2.0).tally([1])
-    with pytest.raises(ValueError, match="tally must hold reports of one mechanism, it pools 2"):
+    with pytest.raises(
+        ValueError, match="tally must hold reports of one mechanism, but it pools 2"
+    ):
         ik.inv(pooled)
 
 

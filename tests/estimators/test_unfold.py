@@ -181,7 +181,7 @@ def test_tallies_add_where_reports_get_lost_alike():
         ik.MatrixMechanism(RESPONSE * 0.9, efficiency=True),
     ):
         with pytest.raises(
-            ik.errors.MechanismMismatch, match="tallies add only where reports get lost alike"
+            ik.errors.MechanismMismatch, match="tallies add up only if reports get lost alike"
         ):
             both + wrong.tally_counts([1, 1, 1])
 
@@ -421,7 +421,7 @@ def test_a_maximum_that_is_missed(monkeypatch):
     response, background, counts = instance(np.random.default_rng(8))
     monkeypatch.setattr(_poisson, "_composition", lambda m, n, added: (ik.uniform(4), 1))
     with pytest.raises(
-        ik.ConvergenceError, match="tol=1e-09 was not certified, the best gap is 0"
+        ik.ConvergenceError, match="tol=1e-09 was not certified: the best gap is 0"
     ) as caught:
         ik.unfold(counts, response, background=background)
     found = ik.unfold(counts, response, background=background, strict=False)

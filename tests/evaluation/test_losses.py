@@ -188,7 +188,7 @@ def test_raw_inversion_is_welcome_to_l2_only():
         (
             lambda: ik.emd([0.5, 0.4], [0.5, 0.5], 2),
             ik.errors.InvalidDistribution,
-            "p must sum to 1.*its sum is 0.9",
+            "p must sum to 1.*but sums to 0.9",
         ),
         (
             lambda: ik.emd([0.5, 0.5], [0.5, np.nan], 2),

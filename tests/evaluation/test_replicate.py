@@ -213,7 +213,7 @@ def test_the_bar_is_silent_off_a_terminal(capfd):
         (
             {"mechanisms": [*MECHANISMS, MECHANISMS[0]]},
             ValueError,
-            r"TruncatedGeometric\(epsilon=0.3\) is there twice",
+            r"TruncatedGeometric\(epsilon=0.3\) occurs twice",
         ),
         (
             {"mechanisms": [ik.RandomizedResponse(9, 1.0)]},

@@ -335,7 +335,7 @@ LOOPS = {
     "a channel of fewer reports": other_mechanism(np.full((4, 3), 1 / 3)),
     "a channel that is no number": other_mechanism(np.full((4, 4), np.nan)),
     "another estimate": one_of("distributions", 1, [0.97, 0.01, 0.01, 0.01]),
-    "an estimate that is none": one_of("distributions", 1, np.nan),
+    "an estimate that is not a distribution": one_of("distributions", 1, np.nan),
     "an estimate that sums to 2": one_of("distributions", 0, 0.5),
     "negative counts": one_of("counts", 1, [-5, 1, 1, 1]),
     "a cycle without reports": one_of("counts", 0, 0),

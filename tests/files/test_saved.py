@@ -267,7 +267,7 @@ def test_who_comes_while_another_writes_is_told_so(tally, tmp_path):
     path = tmp_path / "tally"
     with (tmp_path / "tally.part").open("wb") as part:
         fcntl.flock(part, fcntl.LOCK_EX)
-        with pytest.raises(ik.errors.DataChanged, match="another is writing"):
+        with pytest.raises(ik.errors.DataChanged, match="but another is writing"):
             tally.save(path)
     tally.save(path)  # the lock has gone with the one who held it
     assert ik.Tally.load(path).n == tally.n

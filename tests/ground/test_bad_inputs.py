@@ -171,7 +171,7 @@ def test_distances_that_are_no_array():
 def test_a_line_that_is_too_long(first, last):
     with pytest.raises(
         TooLarge,
-        match=rf"last must not lie so far from first.* got first={first}, last={last}; count in",
+        match=rf"last must lie closer to first.* got first={first}, last={last}; count in",
     ):
         ik.Line(first, last)
     with pytest.raises(TooLarge, match="more than can be listed"):

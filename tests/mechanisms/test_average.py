@@ -293,12 +293,12 @@ KRR = ik.RandomizedResponse(ik.Line(0, 3), 1.0)
         (
             [KRR, ik.LinearGeometric(4, 1.0)],
             ik.errors.AlphabetMismatch,
-            "can be listed, LinearGeometric.* has not; pool",
+            "can be listed, but LinearGeometric.* does not; pool",
         ),
         (
             [ik.PlanarGeometric(GRID, 1.0)],
             ik.errors.AlphabetMismatch,
-            "can be listed, PlanarGeometric.*use ibu or mle",
+            "can be listed, but PlanarGeometric.*use ibu or mle",
         ),
         (
             [OwnEncoding(3, 1.0), OwnEncoding(3, 2.0)],
@@ -318,7 +318,7 @@ def test_what_cannot_be_averaged_is_named(mechanisms, error, said):
         (
             [0.5, 0.4],
             ik.errors.InvalidDistribution,
-            "weights must sum to 1 .*its sum is 0.9; .*normalize",
+            "weights must sum to 1 .*but sums to 0.9; .*normalize",
         ),
         (
             [1.5, -0.5],

@@ -316,6 +316,6 @@ def test_too_many_reports_to_list():
     ):
         with pytest.raises(
             ik.errors.TooLarge,
-            match=r"reports for \d+ secrets are not listed: .* use tally\(reports\)",
+            match=r"reports for \d+ secrets are too many to list: .* use tally\(reports\)",
         ):
             mechanism.matrix()

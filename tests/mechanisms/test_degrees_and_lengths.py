@@ -60,7 +60,9 @@ def test_a_frame_that_does_not_say_what_it_holds_is_refused():
             with pytest.raises(ValueError, match="must have the columns lat and lon or x and y"):
                 door(frame)
     twice = pd.DataFrame([[45.45, 9.15, 45.41]], columns=["lat", "lon", "latitude"])
-    with pytest.raises(ValueError, match=r"only two of them, it has \['lat', 'latitude', 'lon'\]"):
+    with pytest.raises(
+        ValueError, match=r"only two of them, but it has \['lat', 'latitude', 'lon'\]"
+    ):
         mechanism.tally_points(twice)
     with pytest.raises(ValueError, match="the grid has no bounds"):
         ik.PlanarLaplace(GRID, 1.0).tally_points(twice[["lat", "lon"]])

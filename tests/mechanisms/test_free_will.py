@@ -240,12 +240,12 @@ def test_what_replicate_draws_are_repetitions_of_the_same_mixture():
         (
             [FREE, ik.FreeWill(MECHANISMS[:2], name="as they like")],
             ValueError,
-            "or name, as they like is there twice",
+            "or name, but as they like occurs twice",
         ),
         (
             [ik.FreeWill(MECHANISMS), ik.FreeWill(MECHANISMS[:2])],
             ValueError,
-            "FreeWill is there twice",
+            "FreeWill occurs twice",
         ),
         (FREE, TypeError, r"got one: pass \[FreeWill\('as they like'"),
         (
@@ -270,7 +270,7 @@ def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
         (
             ([KRR, LAPLACE, KRR],),
             ValueError,
-            "mechanisms must differ, RandomizedResponse.* is there twice; add",
+            "mechanisms must differ, but RandomizedResponse.* occurs twice; add",
         ),
         (
             ([KRR, ik.RandomizedResponse(6, 1.0)],),
@@ -290,7 +290,7 @@ def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
         (
             (THREE, [5, 3, 2]),
             ik.errors.InvalidDistribution,
-            "shares must sum to 1 .*its sum is 10; .*normalize",
+            "shares must sum to 1 .*but sums to 10; .*normalize",
         ),
     ],
 )

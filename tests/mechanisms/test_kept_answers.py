@@ -122,7 +122,7 @@ def test_only_memoised_mechanisms_keep_answers():
 
 def test_bits_that_are_the_truth_are_not_kept():
     certain = ik.LongitudinalUnaryEncoding(4, (1.0, 0.0), (0.7, 0.3))
-    with pytest.raises(NoExactSampler, match="permanent must be two chances"):
+    with pytest.raises(NoExactSampler, match="permanent must be two probabilities"):
         certain.keep([1])
 
 

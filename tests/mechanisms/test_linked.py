@@ -148,7 +148,9 @@ def test_improbable_rows_of_many_bits():
     tally = linked.simulate([3] * 400, np.random.default_rng(1))
     assert tally.log_scale.min() < -700  # beyond doubles, stated apart
     assert np.isfinite(ik.mle(tally).log_likelihood)
-    with pytest.raises(ValueError, match=r"which has 10\^400 .*: ask of fewer secrets or rounds"):
+    with pytest.raises(
+        ValueError, match=r"which has 10\^400 .*: ask about fewer secrets or rounds"
+    ):
         linked.as_finite()
 
 

@@ -368,7 +368,7 @@ def test_secrets_and_seeds_that_do_not_fit():
 def test_what_is_asked_of_a_list_of_reports_is_asked_of_the_ideal():
     mechanism = LH(8, 1.0)
     for question in (ik.theory.identifiable, lambda m: ik.theory.asymptotic_mse(m, ik.uniform(8))):
-        with pytest.raises(ValueError, match=r"whose seeds cannot; ask of mechanism.ideal"):
+        with pytest.raises(ValueError, match=r"whose seeds cannot; use mechanism.ideal"):
             question(mechanism)
         assert question(mechanism.ideal)
     assert ik.plan(mechanism).n == ik.plan(mechanism.ideal).n  # it asks by itself

@@ -168,8 +168,11 @@ def test_response_is_answered_as_response():
         (lambda: UE.rappor(3, 1.0, 0.5, 0.75), r"f must be in \[0, 1\), got 1.0"),
         (lambda: UE.rappor(3, 0.5, 0.75, 0.5), "q must be larger than p"),
         (lambda: UE(3, (0.5, 0.2), (1.0, 0.2)), r"instantaneous\[0\] must be in \(0, 1\), got 1.0"),
-        (lambda: UE(3, (0.5, 0.2, 0.1), (0.9, 0.2)), r"permanent must be two chances \(p, q\)"),
-        (lambda: UE(3, 0.5, (0.9, 0.2)), r"permanent must be two chances \(p, q\), got 0.5"),
+        (
+            lambda: UE(3, (0.5, 0.2, 0.1), (0.9, 0.2)),
+            r"permanent must be two probabilities \(p, q\)",
+        ),
+        (lambda: UE(3, 0.5, (0.9, 0.2)), r"permanent must be two probabilities \(p, q\), got 0.5"),
         (lambda: UE(3, (0.2, 0.5), (0.9, 0.2)), "permanent must be"),
         (lambda: ik.LongitudinalResponse(3, 1.0, 1.0), "epsilon must be below epsilon_inf"),
         (

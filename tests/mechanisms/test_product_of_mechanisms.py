@@ -199,7 +199,7 @@ REFUSED = [
     ((), TypeError, "product must have at least one mechanism"),
     ((SMOKES, 3), TypeError, "mechanisms must be mechanisms, got 3 at index 1"),
     (([SMOKES, AGE],), TypeError, "got .* at index 0"),
-    ((SMOKES, ik.Rappor(3, 1.0)), ValueError, "label each.* at index 1 has not: take Matrix"),
+    ((SMOKES, ik.Rappor(3, 1.0)), ValueError, "label each.* at index 1 does not: take Matrix"),
     ((ik.LinearGeometric(ik.Line(0, 5), 1.0),), ValueError, "a truncated kind"),
     ((SMOKES, LOSSY), ValueError, "must not lose reports.*index 1"),
     ((SMOKES, MEASURED), ik.errors.MatrixUncertain, "product would take it"),

@@ -262,7 +262,8 @@ def test_what_is_too_large_or_too_small():
     many = ik.SubsetSelection(30, 0.5)
     for ask in (many.matrix, lambda: many.tally_counts(np.zeros(3))):
         with pytest.raises(
-            ValueError, match=r"the sets of 11 among 30 secrets are not listed .*use tally\(rows\)"
+            ValueError,
+            match=r"the sets of 11 among 30 secrets are too many to list .*use tally\(rows\)",
         ):
             ask()
     with pytest.raises(ValueError, match=r"epsilon must be at most 37\.42, got 800"):

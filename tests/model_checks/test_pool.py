@@ -81,7 +81,7 @@ def test_one_distribution_on_integers_without_an_end():
 
 
 def test_one_mechanism_is_no_pool():
-    with pytest.raises(ValueError, match="at least two mechanisms, it has those of one"):
+    with pytest.raises(ValueError, match="at least two mechanisms, but it has those of one"):
         pool_test(ik.RandomizedResponse(2, 1.0).tally_counts([3, 4]))
 
 

@@ -320,7 +320,8 @@ def test_the_triangle_shows_where_the_likelihood_is_highest():
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_triangle_is_for_three_secrets(k):
     with pytest.raises(
-        ValueError, match=f"tally must be over 3 secrets to be drawn on a triangle, it is over {k}"
+        ValueError,
+        match=f"tally must be over 3 secrets to be drawn on a triangle, but it is over {k}",
     ):
         plotting.triangle(ik.RandomizedResponse(k, 1.0).tally([0]))
     assert plt.get_fignums() == []

@@ -333,7 +333,7 @@ def wrong(rows, places, value):
             RAPPOR,
             False,
             ValueError,
-            r"rows must name .npy files.*test_partitions.py is none",
+            r"rows must name .npy files.*test_partitions.py is not one",
         ),
     ],
 )

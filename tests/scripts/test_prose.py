@@ -34,6 +34,11 @@ TIRING = {
     "it is so": "In their figures it is so: IBU wins.",
     "small print": "There is a small print.",
     "what comes of": "What comes of the repetitions is kept.",
+    "comma splice": "k must be at most 3, it is 4.",
+    "is none": "The report must be a label, and 7 is none.",
+    "is there twice": "A label is there twice.",
+    "in all": "There are 100 reports in all.",
+    "has not": "The labels are texts that JSON has not.",
 }
 PLAIN = (
     "The error is smallest after a few hundred steps, some of the hundred people said.",
@@ -41,6 +46,7 @@ PLAIN = (
     'Of the 40 people who said "yes", 25 did so because of the coin, six times in 10.',
     "There is no error in it, and no one can stand there without a boat.",
     "The file has one row for each person, and one row a single number.",
+    "If it is None, none of them occurs twice in all of the files, which it has not read.",
     "It takes 10 billion reports, after so many that nobody counts them.",
 )
 

@@ -243,7 +243,7 @@ def test_a_solver_asked_for_by_name_is_not_replaced(monkeypatch):
     calls, tally = [], tally_of("bits and others")
     monkeypatch.setattr(table, "SOLVERS", [spoilt(solver, calls) for solver in SOLVERS])
     with pytest.raises(
-        ik.ConvergenceError, match="tol=1e-06 was not certified, the best gap is"
+        ik.ConvergenceError, match="tol=1e-06 was not certified: the best gap is"
     ) as error:
         ik.mle(tally, tol=1e-6, method="bits")
     assert [name for name, _ in calls] == ["bits"]

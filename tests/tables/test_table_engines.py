@@ -78,7 +78,7 @@ def test_a_bad_count_in_a_partition_of_dask_is_named():
         pd.DataFrame({"report": ["car"] * 4, "n": [1, 2, 3, -4]}), npartitions=3
     )
     with pytest.raises(
-        ValueError, match="'n' must hold counts, whole numbers from 0 on, it contains -4"
+        ValueError, match="'n' must hold counts, whole numbers from 0 on, but it contains -4"
     ):
         ik.Tally.from_table(frame, MECHANISM, count="n")
 

@@ -101,7 +101,7 @@ def test_bad_weights_are_refused(engine, bad):
 def test_without_being_asked_for_weights_are_refused_with_the_word_for_them():
     table = pd.DataFrame({"report": ["car", "bus"], "w": [1.5, 2.0]})
     with pytest.raises(
-        ValueError, match=r"whole numbers from 0 on, it contains 1.5; say weighted=True"
+        ValueError, match=r"whole numbers from 0 on, but it contains 1.5; say weighted=True"
     ):
         ik.Tally.from_table(table, MECHANISM, count="w")
     with pytest.raises(ValueError, match="count must name the column of weights"):

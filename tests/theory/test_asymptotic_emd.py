@@ -83,7 +83,7 @@ def test_one_secret_is_known():
             ik.RandomizedResponse(3, 1.0),
             [0.5, 0.5, 0.0],
             ik.errors.InvalidDistribution,
-            "theta must not have zeros, its entry 2",
+            "theta must not have zeros, but entry 2",
         ),
         (
             ik.RandomizedResponse(3, 1.0),

@@ -173,7 +173,7 @@ def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
 def test_bad_input():
     with pytest.raises(
         ik.errors.InvalidDistribution,
-        match="theta must not have zeros, its entry 1 is 0 and at the boundary",
+        match="theta must not have zeros, but entry 1 is 0 and at the boundary",
     ):
         asymptotic_mse(ik.RandomizedResponse(3, 1.0), [0.5, 0.0, 0.5])
     with pytest.raises(ik.errors.InvalidDistribution, match="theta must sum to 1"):

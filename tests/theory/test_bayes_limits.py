@@ -324,7 +324,7 @@ def test_bad_input(rng):
         bayes_limits(ik.MatrixMechanism(np.full((3, 3), 1 / 3)), 0.5, rng=rng)
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
         bayes_limits(ik.PlanarGeometric(ik.Grid(1, 3), 1.0), 0.5, rng=rng)
-    with pytest.raises(ValueError, match="reports are not listed"):
+    with pytest.raises(ValueError, match="reports are too many to list"):
         bayes_limits(ik.Rappor(20, 1.0), 0.5, rng=rng)
     with pytest.raises(ValueError, match="draws must be at least 2, got 1"):
         bayes_limits(ik.RandomizedResponse(3, 1.0), 0.5, rng=rng, draws=1)

@@ -26,7 +26,7 @@ MAX_LOG_ODDS = 700.0
 NODES = 16
 PANEL_TOLERANCE = 1e-12
 FIRST_PANELS = 8
-# Panels are halved no further than this; mostly some thirty are enough.
+# Panels are halved no further than this; mostly about thirty are enough.
 MAX_PANELS = 4096
 
 # Error of a term of a logarithm, relative to the term, and of the density that is still accepted.

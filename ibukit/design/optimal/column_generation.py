@@ -53,7 +53,7 @@ def generated_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tup
 def deviations(logs: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """Return the points w / (theta w) - 1 of columns w = exp(logs), and their sizes theta w.
 
-    The points have shape (columns, k) and are relatively exact for a small epsilon, too. The sizes
+    The points have shape (columns, k) and are relatively exact even for a small epsilon. The sizes
     belong to columns whose largest entry is 1.
     """
     logs = logs - logs.max(axis=1, keepdims=True)

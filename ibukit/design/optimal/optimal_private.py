@@ -172,8 +172,8 @@ def optimal_private(
     2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on
     10 x 10 in 150, 140 and 100 s. There the mirrors of grid and distribution make all unknowns a
     quarter: at one without them 8 x 8 cells took 233 s at 0.5, with a gap of 9.3 %, and 10 x 10
-    take far longer. Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
-    left with 20 equal distances, too.
+    take far longer. Products of neighbours' forms, as on lines, would leave up to 27 %, and the
+    same is left with 20 equal distances.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for
     20; from 26 on again less, 0.4 to 0.7 s of CPU for 30 and 6 to 60 s for 50, with gaps of 4e-7 to
@@ -258,8 +258,8 @@ def _refuse_outside_doubles(level: float) -> Iterator[None]:
             yield
     except (np.linalg.LinAlgError, FloatingPointError):
         raise ValueError(
-            f"epsilon must be so {'small' if level > 1 else 'large'}, and prior so far from 0, "
-            f"that doubles hold the criterion, got epsilon={level:g}"
+            f"epsilon must be {'smaller' if level > 1 else 'larger'}, or prior further from 0, for "
+            f"the criterion to be computed in doubles, got epsilon={level:g}"
         ) from None
 
 

@@ -94,7 +94,7 @@ class Path:
             scores -= line[part, None] + other_line
             scores /= sizes
             partners[part], tops[part] = scores.argmax(axis=1), scores.max(axis=1)
-            # Update the best partner of each right part, too.
+            # Update also the best partner of each right part.
             best = scores.argmax(axis=0)
             above = scores[best, np.arange(len(other_tops))]
             better = above > other_tops

@@ -71,7 +71,7 @@ class Forms(NamedTuple):
     def of(steps: Floats, theta: Floats) -> Forms:
         """Forms in the coordinates r, each divided by its value at the vector of ones.
 
-        Relatively exact for short steps, too.
+        Relatively exact even for short steps.
         """
         # v = (w_x - e^-s w_y) / (1 - e^-s) and its mirror image, in contrasts: the slope is written
         # by expm1, so that nothing is lost of a short step.

@@ -83,7 +83,7 @@ def tally_source(population: Population | ArrayLike | Draw, alphabet: Alphabet) 
     if hasattr(counts, "alphabet"):
         if counts.alphabet != alphabet:
             raise AlphabetMismatch(
-                f"population must be over {alphabet!r}, it is over {counts.alphabet!r}"
+                f"population must be over {alphabet!r}, but it is over {counts.alphabet!r}"
             )
         counts = counts.counts
     counts = arguments.counts("population", counts, len(alphabet))

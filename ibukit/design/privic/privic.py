@@ -55,9 +55,9 @@ class Privic:
     r"""PRIVIC: a mechanism and an estimate that improve each other in cycles.
 
     :math:`M^t=\mathrm{BA}(\theta^{t-1},\beta)`; reports :math:`q^t` through :math:`M^t`;
-    :math:`\theta^t=\mathrm{IBU}(M^t,q^t)` from :math:`\theta^{t-1}`. Nobody knows the distribution
-    that a good mechanism needs, so both are made in turn: users report through `mechanism`, and
-    `collect` ends the cycle with their reports. Every mechanism is :math:`2\,\beta`-d-private,
+    :math:`\theta^t=\mathrm{IBU}(M^t,q^t)` from :math:`\theta^{t-1}`. A good mechanism needs a
+    distribution that is not known yet, so both are made in turn: users report through `mechanism`,
+    and `collect` ends the cycle with their reports. Every mechanism is :math:`2\,\beta`-d-private,
     whatever was reported before.
 
     Parameters
@@ -78,9 +78,9 @@ class Privic:
         Where `blahut_arimoto` starts in every cycle, nowhere 0; uniform by default. Only with
         `ba_steps`.
     restart : bool
-        Start the update anew at `start` in each cycle, as the authors' published program does. By
-        default it starts at the last distribution: Algorithm 1, and what the paper's tables follow
-        from.
+        Start the update at `start` in each cycle, as the authors' published program does. By
+        default it starts at the last distribution, as in Algorithm 1, from which the paper's
+        tables follow.
     combine : {"last", "average"}
         :math:`\theta^{t}` is this cycle's estimate :math:`\mu^{t}`, or that of all the cycles, each
         weighted by its number of reports: :math:`\theta^{t} = (n_{t}\,\mu^{t} + (n_{1} + \dots +
@@ -90,8 +90,8 @@ class Privic:
         With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
     path : str or path, optional
         A file that is replaced after every cycle, at once or not at all. If it exists, the loop
-        goes on where it stands there; it must have been begun with the same arguments. One loop at
-        a time: a second is told so.
+        continues from the file and must have the arguments that it was begun with. Only one loop
+        at a time may use the file; a second is refused.
 
     Raises
     ------
@@ -278,7 +278,7 @@ class Privic:
                     self.mechanism(strict=strict)
                     self.save(self._path)
             except BaseException:
-                # After an interrupt, too, what is not in the file has not happened.
+                # Also after an interrupt: what is not in the file has not happened.
                 self._cycles, self._mechanism = before
                 raise
         return after
@@ -312,7 +312,7 @@ class Privic:
         if isinstance(estimate, Estimate):
             if estimate.alphabet != self.alphabet:
                 raise AlphabetMismatch(
-                    f"estimate must be of {self.alphabet!r}, it is of {estimate.alphabet!r}"
+                    f"estimate must be of {self.alphabet!r}, but it is of {estimate.alphabet!r}"
                 )
             values = estimate.distribution
         if self._is_warm:
@@ -337,12 +337,12 @@ class Privic:
     def _part_of_this_cycle(self, tally: Tally) -> TallyPart:
         if check_tally(tally).alphabet != self.alphabet:
             raise AlphabetMismatch(
-                f"tally must be of the secrets {self.alphabet!r}, it is of {tally.alphabet!r}"
+                f"tally must be of the secrets {self.alphabet!r}, but it is of {tally.alphabet!r}"
             )
         (part, *others) = tally.parts
         if others:
             raise MechanismMismatch(
-                "tally must hold reports through one mechanism, that of this cycle, it pools "
+                "tally must hold reports through one mechanism, that of this cycle, but it pools "
                 f"{len(tally.parts)}"
             )
         # The error names the cycle of the mechanism that the reports did come through, so all
@@ -440,7 +440,7 @@ class Privic:
         Parameters
         ----------
         population : Dataset, array_like of int, shape (k,), or callable
-            How many users have each secret; all of them report anew in every cycle. Or a function
+            How many users have each secret; all of them report again in every cycle. Or a function
             that draws a cycle's tally from the mechanism and a generator: for other users in each
             cycle, for adversaries.
         cycles : int

@@ -37,7 +37,7 @@ class Covariance:
 
     @classmethod
     def at(cls, observed: Floats, total: float, scores: Floats | None = None) -> Covariance:
-        """Return that of an information of so many reports; the sandwich if `scores` is given.
+        """Return that of an information of `total` reports; the sandwich if `scores` is given.
 
         That is the covariance of the gradient, shape (p, p).
         """

@@ -170,12 +170,12 @@ def _evaluated(formula: Any, data: Any) -> Any:
     except Exception as error:
         raise ValueError(
             f"X must be a formula of covariates that are in data, complete and known to the fit, "
-            f"it fails: {error}"
+            f"but it fails: {error}"
         ) from error
     if "Intercept" not in names:
         raise ValueError(f"X must have the intercept, take '- 1' or '0 +' out of it, got {names}")
     if not np.isfinite(columns).all():
-        raise ValueError(f"X must be finite, it has NaN or infinite values: columns {names}")
+        raise ValueError(f"X must be finite, but it has NaN or infinite values: columns {names}")
     place = names.index("Intercept")
     order = [place, *(j for j in range(len(names)) if j != place)]
     return columns[:, order], spec, (INTERCEPT, *(names[j] for j in order[1:]))

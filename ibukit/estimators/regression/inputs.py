@@ -120,8 +120,8 @@ def likelihood_rows(
             )
         if tally.k * (start + len(part.counts)) > MAX_PROBABILITIES:
             raise TooLarge(
-                f"reports must have at most 2^27 probabilities, there are {tally.k} secrets and "
-                f"more than {start} distinct reports: merge secrets"
+                f"reports must have at most 2^27 probabilities, but there are {tally.k} secrets "
+                f"and more than {start} distinct reports: merge secrets"
             )
         with np.errstate(divide="ignore"):
             block = np.log(part.channel.rows(np.arange(tally.k)).T) + part.log_scale[:, None]
@@ -177,7 +177,7 @@ def weights_of(weights: Any, n: int) -> Floats:
         raise ValueError(f"weights must be {n}, one for each row of X, got shape {found.shape}")
     refuse_bad_weights("weights", found)
     if not found.any():
-        raise ValueError("weights must not all be 0: nobody is left")
+        raise ValueError("weights must not all be 0: no one is left")
     return found.copy()
 
 

@@ -141,7 +141,7 @@ class Regression(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or the method is another one.
+            If `level` is not between 0 and 1, or the method is none of these.
         WeightsRefused
             If reports are weighted or clustered ("profile"), whose likelihood has no such level.
         ConvergenceError

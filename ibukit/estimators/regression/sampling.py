@@ -79,7 +79,7 @@ def _replicate_weights(values: Any, data: Any, n: int) -> Floats:
         )
     refuse_bad_weights(name, found.T)
     if not found.any(axis=1).all():
-        raise ValueError(f"{name} must not all be 0 in a column: nobody is left")
+        raise ValueError(f"{name} must not all be 0 in a column: no one is left")
     return found.copy()
 
 

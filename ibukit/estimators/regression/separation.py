@@ -74,7 +74,7 @@ def _refuse(ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...]) ->
         for s, j in moving
     )
     raise SeparatedDesign(
-        f"X must not separate the secrets, the likelihood rises as coefficients go on: {shown}. "
-        "Some people then have a probability of 0 for a secret: leave the column out, or merge "
-        "categories or secrets until each occurs with each"
+        "X must not separate the secrets, but the likelihood rises for ever as coefficients grow: "
+        f"{shown}. Some people then have a probability of 0 for a secret: leave the column out, or "
+        "merge categories or secrets until each occurs with each"
     )

@@ -154,7 +154,7 @@ def unfold(
             )
     elif strict and unfolded.gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {unfolded.gap:.3g}; take a larger "
+            f"tol={tol:g} was not certified: the best gap is {unfolded.gap:.3g}; take a larger "
             "tol, or strict=False for the best found",
             unfolded,
         )

@@ -195,7 +195,7 @@ class Unfolded(Estimate):
         if not arguments.is_one_of(request.target, ("distribution",)):
             raise ValueError(
                 "target must be 'distribution' over a background, got "
-                f"{request.target!r}: nobody knows which counts are part of it"
+                f"{request.target!r}: it is not known which counts are part of it"
             )
         if arguments.is_one_of(method, ("wald",)):
             return super()._ends_by(request, method, options)

@@ -43,13 +43,13 @@ DRAWS_BEYOND = 20
 # Scores drawn at most by default. At levels above 0.99 the threshold is the less certain, and above
 # 0.9995 it is the largest ratio drawn.
 MAX_DRAWS = 2_000
-# Questions times the third power of the number of secrets for which thresholds are drawn, some ten
+# Questions times the third power of the number of secrets for which thresholds are drawn, about ten
 # seconds: one question of 256 secrets, or all shares of 64.
 MAX_QUESTIONS_TIMES_CUBED_SECRETS = 2**24
 # Thresholds drawn for one end, mostly two or three.
 MAX_THRESHOLDS = 5
 # Difference between a ratio and its threshold that counts as none: small against the Monte-Carlo
-# error of a threshold, some tenths.
+# error of a threshold, a few tenths.
 THRESHOLD_TOLERANCE = 0.05
 # Rise of ratio less threshold for each unit of the ratio below which a secant leads nowhere.
 MIN_SLOPE = 0.2

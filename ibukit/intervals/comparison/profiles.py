@@ -34,7 +34,7 @@ MAX_ANGLES, ANGLE_TOLERANCE = 8, 1e-5
 EDGE = 1e-3
 # Change of the angle at which the slow search stops, whose peak need not be flat.
 SLOW_ANGLE_TOLERANCE = 1e-7
-# Gains that are less, for each nat, are none.
+# Gains that are less, for each nat, do not count.
 MIN_GAIN = 1e-300
 # Least s, so that a region has an inside; equal values within it have the p-value 1.
 MIN_RADIUS = 1e-3

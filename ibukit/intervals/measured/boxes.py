@@ -33,8 +33,8 @@ from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.tally.tally import Tally, TallyPart
 from ibukit.tally.trials import trials_of
 
-# Entries of all measured matrices together: a programme of so many takes some seconds, and there
-# are two for each interval.
+# Entries of all measured matrices together: a programme this large takes a few seconds, and
+# there are two for each interval.
 MAX_MEASURED_ENTRIES = 2**14
 
 

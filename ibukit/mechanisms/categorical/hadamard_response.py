@@ -26,10 +26,10 @@ from ibukit.tally.tally import Tally
 class HadamardResponse(FiniteMechanism):
     r"""Hadamard response: the report is a column, more often one of sign +.
 
-    There are B blocks of :math:`b = 2^{j}` columns each, K = B b reports in all. Each secret x has
-    a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose :math:`H_{rc}` is -1 to
-    the number of bits that r and c share. Its set :math:`S_{x}` are the b/2 columns of its block
-    where its row is +.
+    There are B blocks of :math:`b = 2^{j}` columns each, in total K = B b reports. Each secret x
+    has a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose :math:`H_{rc}` is
+    -1 to the number of bits that r and c share. Its set :math:`S_{x}` are the b/2 columns of its
+    block where its row is +.
 
     .. math::
 

@@ -75,7 +75,7 @@ class IndependentBits(BitReports):
         LikelihoodUnknown
             If the class inherits from a unary encoding, and may have another law.
         ValueError
-            If a sum is no whole number from 0 to n, or a label is there twice.
+            If a sum is no whole number from 0 to n, or a label occurs twice.
 
         Examples
         --------
@@ -114,8 +114,8 @@ class IndependentBits(BitReports):
             return super().tally_counts(counts, weighted=weighted)
         except AlphabetMismatch as error:
             raise AlphabetMismatch(
-                f"{error}; counts are of whole reports here: sums of the bits, one for each "
-                "secret, are taken by tally_sums(sums, n)"
+                f"{error}; counts here are of whole reports: for sums of the bits, one for each "
+                "secret, use tally_sums(sums, n)"
             ) from None
 
     @property
@@ -169,8 +169,8 @@ class IndependentBits(BitReports):
     def _all_reports(self) -> Bits:
         if self.k > MAX_LISTED:
             raise TooLarge(
-                f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use "
-                "tally(rows), or tally_sums(sums, n) where only the sums of the bits are known"
+                f"the 2^{self.k} reports are too many to list (k must be at most {MAX_LISTED}); "
+                "use tally(rows), or tally_sums(sums, n) where only the sums of the bits are known"
             )
         # Row i spells i as a binary number, bit 0 first.
         codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1
@@ -207,8 +207,8 @@ class BitsOfGivenProbabilities(IndependentBits):
                 event = "another bit is 1"
             raise ValueError(
                 f"the chance that {event} must be above 2^-53, got {least:g} for "
-                f"{self._shown_fields}: in doubles it is drawn as never, and such a report would "
-                "rule secrets out"
+                f"{self._shown_fields}: in doubles it would never be drawn, and a report with it "
+                "would rule secrets out"
             )
         if not self.contrast > 0:
             raise ValueError(

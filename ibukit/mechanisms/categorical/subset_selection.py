@@ -224,8 +224,8 @@ class SubsetSelection(BitReports):
     def _all_reports(self) -> Bits:
         if self.k * self.m > MAX_MATRIX_ENTRIES:
             raise TooLarge(
-                f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may "
-                f"have at most {MAX_MATRIX_ENTRIES} entries); use tally(rows)"
+                f"the sets of {self.size} among {self.k} secrets are too many to list (the matrix "
+                f"may have at most {MAX_MATRIX_ENTRIES} entries); use tally(rows)"
             )
         # `combinations` lists the sets in descending order of their rows, read as binary numbers.
         members = np.array(list(combinations(range(self.k), self.size)))[::-1]

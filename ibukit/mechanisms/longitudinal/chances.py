@@ -34,7 +34,7 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
     # As objects, so that a missing or wrong entry reaches the check of its own.
     pair = np.asarray(given, dtype=object)
     if isinstance(given, str) or pair.shape != (2,):
-        raise ValueError(f"{name} must be two chances (p, q), got {given!r}")
+        raise ValueError(f"{name} must be two probabilities (p, q), got {given!r}")
     p = arguments.fraction(f"{name}[0]", given[0], f"({ends[1]}")
     q = arguments.fraction(f"{name}[1]", given[1], f"{ends[0]})")
     if not q < p:

@@ -230,7 +230,7 @@ class LinkedRounds(Mechanism):
             raise ValueError(
                 f"mechanism must have reports that can be listed, got {self}, which has "
                 f"{self.rounds + 1}^{self.k} (the matrix may have at most {MAX_MATRIX_ENTRIES} "
-                "entries): ask of fewer secrets or rounds"
+                "entries): ask about fewer secrets or rounds"
             )
         reports = np.array(list(product(range(self.rounds + 1), repeat=self.k)), dtype=np.uint16)
         matrix = self.channel(reports).rows(np.arange(self.k))

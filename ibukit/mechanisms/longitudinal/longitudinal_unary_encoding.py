@@ -204,7 +204,7 @@ def _kept_bits_sampler(mechanism: LongitudinalUnaryEncoding) -> exact.ExactSampl
     p, q = (Fraction(probability) for probability in mechanism.permanent)
     if p == 1 or q == 0:
         raise NoExactSampler(
-            f"permanent must be two chances (p1, q1) with p1 below 1 and q1 above 0, got "
+            f"permanent must be two probabilities (p1, q1), p1 below 1 and q1 above 0, got "
             f"{tuple(mechanism.permanent)}: the kept bits would rule secrets out, and so would "
             "enough reports; take permanent=(0.75, 0.25) or another pair between 0 and 1"
         )

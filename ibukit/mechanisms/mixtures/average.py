@@ -37,8 +37,8 @@ def average_mechanism(
       probability of a set that holds the secret over that of one that does not;
     - RAPPORs to a RAPPOR, with
       :math:`\frac1{1+e^{\varepsilon[n]/2}}=\sum_A\frac{w_A}{1+e^{\varepsilon_A/2}}`,
-      and OUEs to an OUE, but *bit by bit only*: each bit has the law of the average, the bits
-      together have not, as those of one report share the mechanism they came through. That is
+      and OUEs to an OUE, but *bit by bit only*: each bit has the law of the average, but the
+      bits together do not, because those of one report came through the same mechanism. That is
       enough for matrix inversion, and wrong as a likelihood;
     - everything else is added up as matrices, also classes that inherit from these, which may have
       another law.
@@ -149,8 +149,8 @@ def _with_same_reports(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]
     for mechanism in require_same_alphabet(mechanisms):
         if not isinstance(mechanism, FiniteMechanism):
             raise AlphabetMismatch(
-                f"mechanisms must have reports that can be listed, {mechanism} has not; pool the "
-                "tallies with + and use ibu or mle"
+                f"mechanisms must have reports that can be listed, but {mechanism} does not; pool "
+                "the tallies with + and use ibu or mle"
             )
         finite.append(mechanism)
     first = finite[0]

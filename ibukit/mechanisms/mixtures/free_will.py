@@ -44,7 +44,7 @@ class FreeWill(arguments.ReadOnlyArrays):
     InvalidDistribution
         If `shares` is not on the simplex.
     ValueError
-        If there is no mechanism, or one is there twice.
+        If there is no mechanism, or one occurs twice.
 
     References
     ----------
@@ -84,7 +84,7 @@ class FreeWill(arguments.ReadOnlyArrays):
             twice = next(
                 mechanism for i, mechanism in enumerate(mechanisms) if mechanism in mechanisms[:i]
             )
-            raise ValueError(f"mechanisms must differ, {twice} is there twice; add its shares up")
+            raise ValueError(f"mechanisms must differ, but {twice} occurs twice; add its shares up")
         shares: Any = self.shares
         p = np.full(len(mechanisms), 1 / len(mechanisms)) if shares is None else shares
         p = arguments.distribution("shares", p, len(mechanisms)).copy()

@@ -56,7 +56,7 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     Raises
     ------
     TypeError
-        If an argument is no mechanism, or there is none.
+        If an argument is not a mechanism, or there is none.
     ValueError
         If reports cannot be listed or may get lost.
     MatrixUncertain
@@ -107,9 +107,9 @@ class ProductMechanism(FiniteMechanism):
             listed = isinstance(part, FiniteMechanism) and part._reports_are_codes
             if not listed or not has_likelihood(part):
                 raise ValueError(
-                    f"mechanisms must have reports with a label each, {part} at index {place} has "
-                    "not: take MatrixMechanism(mechanism.matrix(), mechanism.alphabet) if the "
-                    "reports are few rows of bits, and a truncated kind of noise without an end"
+                    f"mechanisms must have reports with a label each, but {part} at index {place} "
+                    "does not: take MatrixMechanism(mechanism.matrix(), mechanism.alphabet) if the "
+                    "reports are few rows of bits, and a truncated kind for noise without an end"
                 )
             if getattr(part, "efficiency", None) is not None:
                 raise ValueError(

@@ -129,7 +129,7 @@ class LinearLaplace(FiniteMechanism):
 
         They say more than the nearest elements of the line. The likelihood of a number z is the
         density of the noise, :math:`(\varepsilon / 2)\,e^{-\varepsilon\,|z - x|}`, for each element
-        x, in O(1) a report. Numbers beyond an end of the line count as they are. Where there are
+        x, in O(1) per report. Numbers beyond an end of the line count as they are. Where there are
         more than :math:`2^{22} / k` numbers, those close together are merged into their mean;
         `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report: next
         to nothing, because the density is smooth between two neighbours of the line.
@@ -152,8 +152,8 @@ class LinearLaplace(FiniteMechanism):
         AlphabetMismatch
             If a number is missing or infinite.
         ValueError
-            If there is no number, they have not the shape (n,), or `bins` is not a whole number
-            above 0.
+            If there is no number, their shape is not (n,), or `bins` is not a whole number above
+            0.
         """
         return self.of_points.counted(self.of_points.check_reports(values), bins=bins)
 

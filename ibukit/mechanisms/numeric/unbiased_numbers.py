@@ -72,7 +72,7 @@ class UnbiasedNumbers(RealReports):
         """Reports as an array; ValueError if there is none, or the mechanism cannot make one."""
         numbers = real_numbers("reports", reports)
         if not len(numbers):
-            raise ValueError("reports must hold at least one report, there is none")
+            raise ValueError("reports must hold at least one report, but there is none")
         self.check_reports(numbers)
         return numbers
 

@@ -184,8 +184,8 @@ class HashedReports(Mechanism):
             Always.
         """
         raise ValueError(
-            f"mechanism must have reports that can be listed, got {self}, whose seeds cannot; ask "
-            "of mechanism.ideal, which has the law of all hash functions being equally likely"
+            f"mechanism must have reports that can be listed, got {self}, whose seeds cannot; use "
+            "mechanism.ideal, the law under which all hash functions are equally likely"
         )
 
     @override

@@ -138,8 +138,8 @@ class PlanarLaplace(RemappedNoise):
             right for reports, because noise leaves the map. "drop" leaves people out, those near
             the border more often than others: the estimate is wrong there.
         bins : int, optional
-            Merge points in squares of which so many make the shorter side of a cell, however few
-            points there are.
+            Merge points in squares, this many along the shorter side of a cell, however few points
+            there are.
 
         Returns
         -------
@@ -153,8 +153,8 @@ class PlanarLaplace(RemappedNoise):
             If a coordinate is missing or infinite, or outside the grid where `outside` is "raise";
             if lengths are certainly degrees.
         ValueError
-            If there is no point, the points have not the shape (n, 2), a frame has columns of other
-            names, geometries have no CRS, or the grid has no bounds for degrees.
+            If there is no point, their shape is not (n, 2), a frame has columns of other names,
+            geometries have no CRS, or the grid has no bounds for degrees.
         """
         mechanism = self.of_points
         return mechanism.counted(

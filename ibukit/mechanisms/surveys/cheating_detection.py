@@ -15,7 +15,7 @@ from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
 class CheatingDetection(TwoSampleDesign):
     r"""Cheating detection: a forced "yes", and some who always say "no".
 
-    Everybody is told to say "yes" with probability :math:`p_s` in sample s, and else to tell the
+    Each person is told to say "yes" with probability :math:`p_s` in sample s, and else to tell the
     truth. There are three kinds of people: honest ones without the attribute, a share
     :math:`\beta`, honest ones with it, :math:`\pi`, and cheaters, :math:`\gamma`, who always say
     "no". So "yes" has the probability

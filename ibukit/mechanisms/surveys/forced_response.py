@@ -66,7 +66,7 @@ class ForcedResponse(SurveyDesign):
         if self.p_no + self.p_yes >= 1:
             raise UselessDesign(
                 f"p_no and p_yes must sum to less than 1, got {self.p_no:g} and {self.p_yes:g}: "
-                "nobody would tell the truth; take smaller ones, such as 1/6 and 1/6"
+                "no one would tell the truth; take smaller ones, such as 1/6 and 1/6"
             )
 
     @override

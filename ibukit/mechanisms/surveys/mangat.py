@@ -15,7 +15,7 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 class Mangat(SurveyDesign):
     r"""Mangat's design: "yes" from all who have the attribute, and from some others.
 
-    Who has the attribute says "yes". The others draw a card that tells them to say "no", with
+    People with the attribute say "yes". The others draw a card that tells them to say "no", with
     probability p, or "yes":
 
     .. math:: \lambda=\pi+(1-p)(1-\pi)

@@ -15,9 +15,9 @@ from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
 class StochasticLieDetector(TwoSampleDesign):
     r"""The stochastic lie detector: Mangat's design with some who deny the attribute.
 
-    Who has not the attribute says "no" with probability :math:`p_s` in sample s, as in `Mangat`'s
-    design. Who has it should say "yes", and does so with probability t; the others lie. With a
-    share :math:`\pi` that has it, "yes" has the probability
+    People without the attribute say "no" with probability :math:`p_s` in sample s, as in `Mangat`'s
+    design. People who have it should say "yes", and do so with probability t; the others lie. With
+    a share :math:`\pi` that has it, "yes" has the probability
 
     .. math:: \lambda_s=t\,\pi+(1-p_s)(1-\pi).
 

@@ -14,7 +14,7 @@ from ibukit.mechanisms.surveys.unknown_share import UnknownShareQuestion
 def UnrelatedQuestion(labels: Any, p: float, share: float) -> KnownShareQuestion: ...
 @overload
 def UnrelatedQuestion(labels: Any, p: ArrayLike) -> UnknownShareQuestion: ...
-def UnrelatedQuestion(  # noqa: N802 - it stands beside classes, and makes one of two
+def UnrelatedQuestion(  # noqa: N802 - it is one of many classes, and makes one of two
     labels: Any, p: Any, share: Any = None
 ) -> KnownShareQuestion | UnknownShareQuestion:
     r"""Make the unrelated question design: a sensitive question or an innocent one.
