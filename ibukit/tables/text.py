@@ -268,12 +268,17 @@ class TextFile(ReportTable):
         # The temporary file lives as long as the table.
         spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115
         weakref.finalize(self, spool.close)
-        beginning = source.read(len(GZIP))
-        spool.write(beginning)
-        # A stream without an end, as /dev/zero, does not fill the disk.
-        rest: Any = source if beginning == GZIP else BoundedLines(source, self.shown)
-        shutil.copyfileobj(rest, spool)
-        spool.flush()
+        try:
+            beginning = source.read(len(GZIP))
+            spool.write(beginning)
+            # A stream without an end, as /dev/zero, does not fill the disk.
+            rest: Any = source if beginning == GZIP else BoundedLines(source, self.shown)
+            shutil.copyfileobj(rest, spool)
+            spool.flush()
+        except BaseException:
+            # The traceback holds the table, and with it the file.
+            spool.close()
+            raise
         return Path(spool.name)
 
 

@@ -323,6 +323,16 @@ def test_a_stream_without_an_end_fills_neither_memory_nor_disk(tmp_path):
         TextFile("/dev/zero")
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
+def test_a_stream_that_is_refused_leaves_no_copy(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with at_most(60), pytest.raises(ValueError, match="must have lines of at most") as caught:
+        TextFile("/dev/zero")
+    # The error, which is still held, holds the table in its turn.
+    assert caught.tb is not None
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_counts_of_decimals_are_counts():
     numbers = pa.array([Decimal(3), Decimal(4), Decimal(0), Decimal(1)], pa.decimal128(20, 0))
     table = pa.table({"report": ["a", "a", "a", "b"], "n": numbers})
