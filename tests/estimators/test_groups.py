@@ -233,3 +233,18 @@ def test_unknown_reports_of_several_groups_are_counted_once_in_the_message():
     table = pd.DataFrame({"report": [*unknown, *unknown], "day": [1] * 5 + [2] * 5})
     with pytest.raises(AlphabetMismatch, match=r"contains '.', '.', '.' and 2 more, no report of"):
         ik.Tally.from_table(table, MECHANISMS[1], groups="day")
+
+
+def test_what_was_dropped_adds_as_groups_do():
+    table = pd.DataFrame({"report": ["a", "b", None, "?", None], "day": [1, 1, 1, 2, 2]})
+    table.loc[len(table)] = ["c", 2]
+    options = {"groups": "day", "missing": "drop", "unknown": "drop"}
+    one, other = (
+        ik.Tally.from_table(rows, MECHANISMS[1], **options) for rows in (table[:3], table[3:])
+    )
+    assert (dict(one.dropped), dict(other.dropped)) == (
+        {"missing": 1},
+        {"missing": 1, "unknown": 1},
+    )
+    for both in (one + other, sum([one, other])):
+        assert dict(both.dropped) == {"missing": 2, "unknown": 1}

@@ -49,6 +49,14 @@ def test_what_is_no_data_is_not_counted(tmp_path, kind, hidden):
     assert ik.Tally.from_table(tmp_path / f"{hidden}.{kind}", MECHANISM).n == len(ROWS)
 
 
+def test_a_partition_of_a_column_whose_name_begins_with_an_underscore_is_data(tmp_path):
+    for version in (1, 2):
+        write(tmp_path / f"_version={version}" / "part.parquet")
+    found = ik.Tally.from_table(tmp_path, BY_VERSION, by="_version")
+    assert [part.mechanism.epsilon for part in found.parts] == [1.0, 2.0]
+    assert found.n == 2 * len(ROWS)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_folders_inside_folders_are_read(tmp_path, kind):
     for name in ("one", "a/two", "a/b/three", "c/four"):
