@@ -77,6 +77,8 @@ browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/first_minute.py
 	$(BIN)/python scripts/check_moving_figures.py --self-test
 	$(BIN)/python scripts/check_moving_figures.py
+	$(BIN)/python scripts/check_figure_files.py --self-test
+	$(BIN)/python scripts/check_figure_files.py
 	$(BIN)/python scripts/check_try.py --self-test
 	$(BIN)/python scripts/check_try.py
 	$(BIN)/python scripts/check_slides.py --self-test

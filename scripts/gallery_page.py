@@ -5,6 +5,7 @@ python scripts/gallery_page.py
 
 from __future__ import annotations
 
+import json
 import re
 from html import escape
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ nosearch: true
 
 All figures of the book, in the order of its chapters. A picture leads to its place, where its
 caption is complete and *Download* gives the drawing (SVG) with its numbers. *Code* leads to the
-same place and shows what draws it.
+same place and shows what draws it; the code of figures that move is in `scripts/`.
 """
 MOVING_HEAD = """## Figures that move
 
@@ -81,13 +82,21 @@ def figures(slug: str) -> list[Figure]:
     ]
 
 
+def words_of(figure: Figure) -> str:
+    """The beginning of the caption; of a moving figure, which begins with its use, the title."""
+    if figure.kind != "moving":
+        return first_sentence(figure.caption)
+    spec = json.loads((ROOT / "book" / "moving" / f"{figure.source}.json").read_text("utf8"))
+    return f"{spec['title']}."
+
+
 def code_of(figure: Figure) -> str:
     """A link to the code of a figure, or the name of the file that has it."""
     if figure.kind == "computed":
-        return f' · <a href="{figure.page}.html?evidence=1#{figure.name}">Code</a>'
+        return f' <a href="{figure.page}.html?evidence=1#{figure.name}">Code</a>'
     if figure.kind == "moving":
         module = moving_figures.FIGURES[figure.source].__module__
-        return f" · Code: `scripts/{module}.py`"
+        return f" Code: `{module}.py`"
     return ""
 
 
@@ -116,7 +125,7 @@ def small(figure: Figure) -> str:
 
 def entry(figure: Figure) -> str:
     """One figure of the page."""
-    words = f"{{numref}}`{figure.name}`{code_of(figure)}. {first_sentence(figure.caption)}"
+    words = f"{{numref}}`{figure.name}`. {words_of(figure)}{code_of(figure)}"
     return (
         f":::{{container}} gallery-figure\n```{{raw}} html\n{small(figure)}\n```\n\n{words}\n:::\n"
     )

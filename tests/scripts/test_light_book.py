@@ -170,12 +170,35 @@ SANS = "font-family: 'DejaVu Sans', Verdana, sans-serif"
         ('<path d="M 7.2 216.965579 \nL 0.500001 40 \nz\n"/>', '<path d="M7.2 216.97L0.5 40z"/>'),
         ('<g transform="scale(0.132 -0.001236)"/>', '<g transform="scale(0.132 -0.00124)"/>'),
         ("<text>3.14159</text>", "<text>3.14159</text>"),
-        ('<g id="a1"/><use href="#b2"/><g id="b2"/>', '<g/><use href="#b2"/><g id="b2"/>'),
+        ('<g id="a1"/><use href="#b2"/><g id="b2"/>', '<g/><use href="#n0"/><g id="n0"/>'),
+        (
+            '<path id="a" style="fill: red"/><use xlink:href="#a" style="fill: red; a: b"/>',
+            '<path id="n0" style="fill: red; a: b"/><use xlink:href="#n0"/>',
+        ),
+        (
+            '<path id="a" style="fill: red"/><use xlink:href="#a" style="fill: blue"/>',
+            '<path id="n0" style="fill: red"/><use xlink:href="#n0"/>',
+        ),
+        (
+            '<path id="a" d="M0 0"/><use xlink:href="#a" x="1" style="fill: red"/>',
+            '<path id="n0" d="M0 0" style="fill: red"/><use xlink:href="#n0" x="1"/>',
+        ),
+        (
+            '<path id="a" style="x: 1"/><use xlink:href="#a" style="fill: red"/>'
+            '<use xlink:href="#a" style="fill: blue"/>',
+            '<path id="n0" style="x: 1"/><use xlink:href="#n0" style="fill: red"/>'
+            '<use xlink:href="#n0" style="fill: blue"/>',
+        ),
+        (
+            '<g clip-path="url(#p7)" id="p7"/><text>#p7 in words</text>',
+            '<g clip-path="url(#n0)" id="n0"/><text>#p7 in words</text>',
+        ),
         ('<text x="1" transform="rotate(-0 1 2)">', '<text x="1">'),
         ('<text transform="rotate(-90 1 2)">', '<text transform="rotate(-90 1 2)">'),
         ('<path style="fill: #123456"/>', '<path style="fill: #123456"/>'),
         ('<image href="data:a1.23456\n"/>', '<image href="data:a1.23456\n"/>'),
         ("<!-- 1 -->\n<metadata>x</metadata>\n<g/>", "<g/>"),
+        ('<metadata>{"x": 1.23456}</metadata>', '<metadata>{"x": 1.23456}</metadata>'),
         (
             f'<style>*{{a:b}}</style><text style="font-size: 13px; {SANS}; fill: red">a</text>',
             f"<style>*{{a:b}}{light_book.PAGE_FONT}</style>"
