@@ -119,7 +119,7 @@ def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
 
 
 def is_program(source: str) -> bool:
-    """True if a text is Python: what is none would be found without a test."""
+    """True if a text is Python: a text that is not would be found without a test."""
     try:
         ast.parse(source)
     except SyntaxError:

@@ -2,9 +2,9 @@
 
     python scripts/portable.py [--jobs N] [--only "NAME ..."] [PYTEST ARGUMENT ...]
 
-One line a run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or where a
-library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is named as
-left out.
+One line for each run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or
+where a library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is
+named as left out.
 """
 
 from __future__ import annotations
