@@ -4,7 +4,7 @@
 
 What a step costs, in products of a dense 100 x 100 matrix for each mechanism with a vector: these
 and the steps take turns in one process, and medians count. Writes results/free_will.csv (with cases
-named: the rows of these anew).
+named: the rows of these again).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from there on, and a sample costs
     1 + 2 sum_t r_t >= 1 + 2 (m - 1) r_m + 2 r_m / (1 - r_m^(1 / m))
 
 sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it
-starts from are ours, whose R-hat stands beside; secret and m are chosen on every second start and
+starts from are ours, whose R-hat is printed; secret and m are chosen on every second start and
 the bound is taken on the others, with r_m two standard errors lower than it was found.
 """
 

@@ -22,7 +22,7 @@ class OverBudget(Exception):
 
 @contextlib.contextmanager
 def budget(seconds: float) -> Iterator[None]:
-    """Interrupt after so many CPU seconds, as soon as the interpreter has the word again.
+    """Interrupt after `seconds` of CPU time, as soon as the interpreter is in control again.
 
     A timer on the wall looks at them twice a second: while a timer of CPU time runs, Linux counts
     that in whole ticks.
@@ -64,7 +64,7 @@ def peak_bytes(call: Callable[[], Any]) -> int | None:
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)  # what earlier calls freed would hide what this one takes
-    CLEAR.write_text("5", encoding="utf-8")  # the high-water mark starts anew
+    CLEAR.write_text("5", encoding="utf-8")  # the high-water mark starts again
     before = _resident("VmRSS")
     call()
     return _resident("VmHWM") - before

@@ -6,7 +6,8 @@ what the maximum costs from 256 x 256 to 1024 x 1024 cells, and over a city with
 About 153 users for each cell, planar geometric noise of eps = 0.2 a cell, exactly remapped to the
 grid, `mle` to 1e-8; and a million check-ins of Paris on an unbounded grid of cells of 0.1 km, eps =
 1 a km, to 1e-6. Writes results/planes.csv: CPU seconds, iterations, the gap that is certified, and
-the memory of the call in vectors of one number a cell; what is not asked for keeps its row.
+the memory of the call in vectors of one number for each cell; cases that are not asked for keep
+their rows.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _finish(lane: _Lane, workload: Workload) -> None:
 
 
 def certify(workload: Workload, theta: np.ndarray) -> float:
-    """max_x g_x - 1 on the vector made a distribution: nobody's own claim counts."""
+    """max_x g_x - 1 on the vector made a distribution: no one's own claim counts."""
     theta = np.maximum(theta, 0)
     theta = theta / theta.sum()
     if workload.matrix is None:

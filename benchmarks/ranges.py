@@ -73,7 +73,7 @@ PROBLEMS = [(kind, k) for kind in KINDS for k in (100, 196, 1024) if (kind, k) !
 
 
 def polytope(kind: str, k: int) -> Polytope:
-    """What a tally without noise of sampling leaves open."""
+    """The range that a tally without noise of sampling leaves open."""
     rng = np.random.default_rng(SEED)
     mechanism = KINDS[kind](k, rng)
     theta = rng.dirichlet(np.ones(k))

@@ -1,4 +1,4 @@
-"""What is printed, and what is written to results/."""
+"""The tables that are printed, and those written to results/."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def frame_of_races(rows: Iterable[Row]) -> pd.DataFrame:
 
 def rows_of_races(path: Path) -> list[Row]:
     """The rows of an earlier run.
-    Contenders race within a workload, so that one workload can be run anew.
+    Contenders race within a workload, so that one workload can be run again.
     """
     table = pd.read_csv(path, dtype={"iterations": "Int64"}).drop(columns="ratio")
     filled = table.astype(object).where(table.notna(), None)

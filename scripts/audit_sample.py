@@ -57,7 +57,7 @@ class Found:
 
 @dataclass
 class Section:
-    """What stands between two headings of a page."""
+    """The text between two headings of a page."""
 
     place: str
     prose: list[str]

@@ -74,7 +74,7 @@ def calls() -> str:
 
 
 def intervals() -> str:
-    """What each method of an interval covered where 95 % were asked for."""
+    """The coverage of each method of an interval where 95 % were asked for."""
     found = glued("how-sure")
     rows = [
         (words, found[f"worst_{name}"], found[f"typical_{name}"], found[f"cost_{name}"])

@@ -93,7 +93,7 @@ def search(html: Path) -> list[Finding]:
 
 
 def check(html: Path, shots: Path | None, jobs: int = 1) -> list[Finding]:
-    """Everything that is wrong with a built book, looked at by so many browsers at once."""
+    """Everything that is wrong with a built book, looked at by `jobs` browsers at once."""
     names = pages(html)
     if "search.html" not in names:
         return [Finding("not built", str(html), "no search.html there: run `make book`")]

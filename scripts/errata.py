@@ -135,8 +135,8 @@ def letter(paper: str, root: Path = ROOT) -> str:
             parts.append("\n".join(wrapped(f"- {item}") for item in items))
     parts += [
         wrapped(
-            "We would be glad of an answer, also a short one; with your leave it will stand "
-            "beside the point, on the book's page of errata."
+            "We would be glad of an answer, also a short one; with your leave we "
+            "print it next to the point, on the book's page of errata."
         ),
         "With kind regards,\nthe authors of ibukit",
     ]

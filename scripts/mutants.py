@@ -142,7 +142,7 @@ def by_hand(root: Path, rooms: Sequence[str]) -> list[Mutant]:
 
 
 def is_program(source: str) -> bool:
-    """True if a text is Python: what is none would be found without a test."""
+    """True if a text is Python: a text that is not would be found without a test."""
     try:
         ast.parse(source)
     except SyntaxError:

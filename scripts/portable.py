@@ -2,9 +2,9 @@
 
     python scripts/portable.py [--jobs N] [--only "NAME ..."] [PYTEST ARGUMENT ...]
 
-One line a run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or where a
-library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is named as
-left out. Tests of the scripts, which compute nothing for a reader, are not run again.
+One line for each run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or
+where a library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is
+named as left out. Tests of the scripts, which compute nothing for a reader, are not run again.
 """
 
 from __future__ import annotations

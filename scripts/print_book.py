@@ -76,7 +76,7 @@ def sheets(pdf: bytes) -> list[tuple[int, int]]:
     }
 
     def drawn(number: int, seen: frozenset[int] = frozenset()) -> tuple[int, int]:
-        """What an object draws, with the forms that it shows."""
+        """The drawing of an object, with the forms that it shows."""
         head, _, rest = objects[number].partition(b"stream")
         if not rest or b"/Subtype /Image" in head:
             return 0, MIN_STROKES
@@ -117,7 +117,7 @@ def printed(browser: Browser, address: str, book: str | None = None) -> tuple[by
 
 
 def faults(pdf: bytes, expected: int) -> list[str]:
-    """What is wrong with a printed page."""
+    """The faults of a printed page."""
     found = sheets(pdf)
     blank = [
         i + 1

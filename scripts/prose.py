@@ -37,6 +37,7 @@ MARKDOWN = (
     *("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "VISION.md"),
     *("book/*.md", "book/reference/*.md", "*/README.md", "tests/*/README.md", "paper/*.md"),
 )
+PROGRAMS = ("ibukit/**/*.py", "benchmarks/*.py", "scripts/*.py", "book/_ext/**/*.py")
 # the columns that are in our words; the others quote papers or hold numbers
 OURS = {
     "data/ledger.csv": ("claim", "expected"),
@@ -99,7 +100,7 @@ class Habit:
         return [found[0] for found in re.finditer(self.pattern, words, re.IGNORECASE)]
 
     def allowed(self, n_words: int) -> int:
-        """How many instances a page of so many words may have."""
+        """How many instances a page of `n_words` words may have."""
         return 0 if self.kind == "hard" else max(1, round(self.limit * n_words / 1000))
 
 
@@ -258,14 +259,14 @@ def texts(root: Path = ROOT) -> Iterator[Text]:
             for number, row in enumerate(csv.DictReader(file), 2):
                 for column in OURS[name]:
                     yield from of_markdown(name, row[column], f"{name}:{number}")
-    for path in sorted(root.glob("ibukit/**/*.py")):
+    for path in sorted(path for pattern in PROGRAMS for path in root.glob(pattern)):
         place = path.relative_to(root)
-        page = "/".join(place.parts[:2]) if len(place.parts) > 2 else "ibukit"
+        page = "/".join(place.parts[:2]) if len(place.parts) > 2 else place.parts[0]
         yield from of_python(page, place.as_posix(), path.read_text("utf8"))
 
 
 def recorded(path: Path) -> dict[tuple[str, str], int]:
-    """What the pages have above their limits, by page and habit."""
+    """The numbers that pages have above their limits, by page and habit."""
     return {(page, name): int(count) for page, name, count in rows(path)} if path.exists() else {}
 
 

@@ -42,7 +42,7 @@ FOREIGN += (
     "nbformat",
 )
 FOREIGN += ("jupyter_client.manager", "sklearn", "matplotlib.pyplot")
-PATIENCE = 40  # a processor shared by so many still runs a job to its end
+PATIENCE = 40  # even a crowded processor runs a job to its end in this time
 
 
 class PytestServer:

@@ -1,6 +1,6 @@
 """The small faults that can be planted into a source: operators, constants, conditions, lines.
 
-A fault is a stretch of the text and what stands there instead, so that a faulty file differs from
+A fault is a stretch of the text and what replaces it, so that a faulty file differs from
 the right one in that stretch alone. What only changes a word is no fault: docstrings, annotations,
 decorators and what a `raise` says.
 """
@@ -170,7 +170,7 @@ def of_line(node: ast.AST, text: Text) -> Iterator[Fault]:
 
 
 def faults(source: str) -> list[Fault]:
-    """All faults of a text, in the order in which they stand there."""
+    """All faults of a text, in the order of their places."""
     text, found, todo = Text(source), [], [ast.parse(source)]
     while todo:
         node = todo.pop()

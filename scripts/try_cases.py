@@ -160,7 +160,7 @@ def edge_cases() -> Iterator[Case]:
 
 
 def differences(case: Case, answer: Form) -> list[str]:
-    """What differs from ibukit by more than the tolerances."""
+    """The differences from ibukit above the tolerances."""
     if "refusal" in answer:
         return [f"refused: {answer['refusal']}"]
     known, tally = case.known or _known(case), case.tally
@@ -283,7 +283,7 @@ HOSTILE = {
 
 
 def refused(name: str, answer: Form) -> list[str]:
-    """What is wrong with the answer to a hostile form."""
+    """The faults of the answer to a hostile form."""
     wanted, sentence = HOSTILE[name], answer.get("refusal", "")
     if not sentence:
         return [f"{name}: not refused"]

@@ -5,8 +5,8 @@
 
 Each run has an environment of its own under _build/versions, made anew by uv; the lowest versions
 are those that pyproject.toml allows. An interpreter is one of pyenv's, of this machine, or one that
-uv can install. One line a run; exit 1 where a test fails. A Python that cannot be had here, or for
-which a dependency has no wheel, is left out, and named with the reason.
+uv can install. One line for each run; exit 1 where a test fails. A Python that cannot be had here,
+or for which a dependency has no wheel, is left out, and named with the reason.
 """
 
 from __future__ import annotations

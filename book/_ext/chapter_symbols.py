@@ -160,7 +160,7 @@ class Anchors(SphinxTransform):
             cell.children[0]["ids"].append(anchors.pop(name))
         if anchors:
             LOGGER.warning(
-                "%s has symbols that the page of notation has not: %s", TABLE.name, sorted(anchors)
+                "%s has symbols that the page of notation lacks: %s", TABLE.name, sorted(anchors)
             )
 
 

@@ -23,7 +23,7 @@ WITH_ERROR = re.compile(rf"{PLAIN}\s±\s{PLAIN}")
 
 
 def set_tables(body: str) -> str:
-    """Every table of cells' output in a page's body, set anew inside a box that scrolls."""
+    """Every table of cells' output in a page's body, set again inside a box that scrolls."""
     return TABLE.sub(lambda found: set_table(found.group()), body)
 
 

@@ -114,7 +114,7 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
     orders.append(("chapter", "chapter, by name"))
     settings = ""
     if "claim" in kinds:
-        # what a reader came for stands first, and what is no result is not in the way
+        # what a reader came for stands first, and settings are not in the way
         orders = [orders.pop(2), *orders, ("error", "largest error")]
         settings = select("settings", "Settings", [("shown", "shown")], every="hidden")
     return (

@@ -46,7 +46,7 @@ class rows_of_chapter(nodes.General, nodes.Element):  # noqa: N801 (docutils wri
 
 
 def note(env: BuildEnvironment, *names: str) -> None:
-    """Build the page anew when a table changes."""
+    """Build the page again when a table changes."""
     for name in names:
         env.note_dependency(str(Path(env.srcdir) / name))
 

@@ -3,7 +3,7 @@
 The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free
 choice of ours was made so that they do, and the note says which), *hold with a condition* (which
 the paper does not state, and the note does), *deviate* or are *not checkable*. A *setting* is an
-input, what the paper chose and we took over: it is no result and is never counted as one. A result
+input that the paper chose and we took over, so it is never counted as a result. A result
 of *ours*, which no paper states, is in no count. *Open* is what no chapter has looked at yet.
 """
 

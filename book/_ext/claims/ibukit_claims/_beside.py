@@ -110,9 +110,9 @@ def check(table: pd.DataFrame) -> None:
 def show(table: pd.DataFrame) -> Comparison:
     """A table of published numbers beside ours, a row for each result.
 
-    What | where | ours | paper | difference | verdict; what deviates comes first. Settings are no
-    results: in HTML they stand below the table, folded. Ours and the difference have one decimal
-    more than the paper prints, or as many where the two must be equal.
+    What | where | ours | paper | difference | verdict; what deviates comes first. Settings do not
+    count: in HTML they stand below the table, folded. Ours and the difference have one decimal more
+    than the paper prints, or as many where the two must be equal.
 
     Parameters
     ----------

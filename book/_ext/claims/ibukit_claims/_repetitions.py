@@ -189,7 +189,7 @@ def _same(row: dict[str, str] | None, code: str, chapter: str, name: str) -> dic
         return None
     raise OtherCode(
         f"data/repetitions/{chapter}.csv keeps {name!r} as made by other code than this (digest "
-        f"{row['code']}, here {code}). If the chapter is to change, make the file anew: python "
+        f"{row['code']}, here {code}). If the chapter is to change, make the file again: python "
         f"scripts/repetitions.py {chapter}. To try something out, give it another name, or call "
         "claims.published(False) first, and it is computed here"
     )
