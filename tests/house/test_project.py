@@ -182,6 +182,8 @@ def test_one_version_everywhere():
     assert str(yaml.safe_load(read("CITATION.cff"))["version"]) == version
     assert re.findall(r"^## \[?(\d[^\] ]*)", read("CHANGELOG.md"), re.MULTILINE)[0] == version
     assert ibukit.__version__ == version
+    # The README's sentence about the state of this version.
+    assert re.findall(r"\bVersion (\d+\.\d+\.\d+)", read("README.md")) == [version]
 
 
 def test_the_citation_file_names_the_five_papers():
