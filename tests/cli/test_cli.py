@@ -453,3 +453,16 @@ def test_commands_run_as_they_are_printed(text, tmp_path, monkeypatch, capsys):
                 io.TextIOWrapper(io.BytesIO(Path(piped).read_bytes()), encoding="utf-8"),
             )
         assert main(words) == 0, (words, capsys.readouterr().err)
+
+
+def test_missing_and_unknown_reports_are_dropped_apart(tmp_path, capsys):
+    command = ["estimate", str(tmp_path / "reports.csv"), "--mechanism", "k-rr", "--labels", "a,b"]
+    command += ["--epsilon", "1"]
+    for row, word, other in ((",1", "missing", "unknown"), ("c,1", "unknown", "missing")):
+        rows = ["value,n", "a,3", "b,2", row]
+        (tmp_path / "reports.csv").write_text("\n".join(rows) + "\n")
+        options = ["--count-column", "n"]
+        assert main([*command, *options, f"--{word}", "drop"]) == 0
+        assert f"dropped: 1 {word}" in capsys.readouterr().err
+        assert main([*command, *options, f"--{other}", "drop"]) == 2
+        assert f"--{word} drop" in capsys.readouterr().err

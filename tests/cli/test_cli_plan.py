@@ -1,5 +1,7 @@
 """``ibukit plan``: the library's numbers, one a line, and errors in one line on standard error."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,15 @@ def test_it_says_what_the_library_says(capsys):
     assert printed["least certain"] == f"bike where its probability is {plan.distribution[0]:.4g}"
     error = printed["root mean square error of maximum likelihood, all secrets together"]
     assert error == f"{plan.error(plan.n):.4g}"
+
+
+def test_it_says_how_many_reports_may_be_too_many(monkeypatch, capsys):
+    plan = ik.plan(ik.RandomizedResponse(LABELS, 2.0))
+    for gap, lines in ((0.0123, 1), (0.0, 0)):
+        found = replace(plan, gap=gap)
+        monkeypatch.setattr("ibukit.cli.plan.plan", lambda *_, found=found, **__: found)
+        assert main(K_RR) == 0
+        assert capsys.readouterr().out.count("of these at most 1.23% too many") == lines
 
 
 @pytest.mark.parametrize(
