@@ -29,6 +29,7 @@ STYLE = """```{raw} html
 @media print {
   .bd-article { line-height: 1.3; zoom: .78; }
   .bd-article :is(h1, h2) { margin-block: .5rem; }
+  .tally td { height: 3.2rem; }
   .bd-article :is(td, th, td *) { line-height: 1.2 !important; margin-block: 0 !important; }
   .bd-article table:not(.tally) :is(td, th) { padding-block: .1rem !important; }
   .bd-article #for-the-teacher { break-before: page; }
@@ -206,7 +207,7 @@ With the package, for 12 "no" and 8 "yes":
 ```python
 import ibukit as ik
 
-coin = ik.surveys.Warner(["no", "yes"], p=0.75)  # the truth is said in 3 of 4 cases
+coin = ik.surveys.Warner(["no", "yes"], p=0.75)  # the truth in 3 of 4 cases
 print(ik.mle(coin.tally_counts([12, 8])).to_frame(level=0.95).round(2))
 ```
 
