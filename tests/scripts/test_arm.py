@@ -87,7 +87,7 @@ def test_an_interpreter_is_a_script_and_keeps_its_own_loops(tmp_path, monkeypatc
     monkeypatch.setattr(arm, "OUT", tmp_path)
     text = arm.python_of(PLAIN).read_text("utf8")
     assert text.startswith("#!/bin/sh\nexec qemu-aarch64-static -cpu cortex-a57 -L ")
-    assert text.endswith('/root/usr/bin/python3.11" "$@"\n')
+    assert text.endswith('/debian/usr/bin/python3.11" "$@"\n')
     caches = {arm.environment(each)["NUMBA_CACHE_DIR"] for each in PROCESSORS}
     assert len(caches) == len(PROCESSORS)
 
