@@ -1,12 +1,13 @@
-"""Finish the drawings of a built book: each says what it is and carries its data; small pictures.
+"""Finish the drawings of a built book: each says what it is; its numbers and a small picture.
 
     python scripts/figure_files.py [--html _build/html]
 
 A drawing of a chapter comes from its kernel with its numbers (``figure_data.py``). The page around
-it knows the rest: this script writes the caption as the title and the alternative text as the
-description, and the source and the licence beside the numbers and as Dublin Core, which programs
-for drawings show. It moves the small picture out into ``_static/gallery``, where the gallery looks
-for it. `make book` calls it after ``light_book``; it changes nothing if it is called again.
+it knows the rest: this script writes the caption as the title, and the source and the licence as
+metadata. It moves the numbers out into ``_static/figures``, so that a page that only shows the
+drawing does not carry them: ``figure-files.js`` loads them when they are asked for, and puts them
+into the drawing that it saves. The small picture goes to ``_static/gallery``, where the gallery
+looks for it. `make book` calls this after ``light_book``; it changes nothing if it is called again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import base64
 import html
 import io
+import json
 import os
 import re
 from pathlib import Path
@@ -26,16 +28,15 @@ from PIL import Image
 import figure_data
 
 ROOT = Path(__file__).resolve().parents[1]
-GALLERY = Path("_static", "gallery")
-COLOURS = 48  # of a small picture: lines, their soft edges and the shades of a map
+GALLERY, NUMBERS = Path("_static", "gallery"), Path("_static", "figures")
+COLOURS = 32  # of a small picture: lines, their soft edges and the shades of a map
 FIGURE = re.compile(
     r'(?s)<figure [^>]*\bid="(?P<name>[^"]+)"[^>]*>(?:(?!</figure>).)*?'
     r'<img alt="(?P<alt>[^"]*)"[^>]*? src="[^"]*?_images/(?P<file>[^"/]+\.svg)"'
     r"(?:(?!</figure>).)*?<figcaption>(?P<caption>.*?)</figcaption>"
 )
-DESCRIBED = re.compile(r"(?s)<title>.*?</title><desc>.*?</desc>|<metadata><rdf:RDF.*?</metadata>")
+DESCRIBED = re.compile(r"(?s)<title>.*?</title>")
 PERMALINK = re.compile(r'(?s)<a class="headerlink".*?</a>')
-ADDRESS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://purl.org/dc/elements/1.1/"
 NOTE = "Numbers to six significant digits, as plotted; scripts/figure_data.py explains the kinds."
 
 
@@ -76,29 +77,14 @@ def imprint() -> dict[str, str]:
     return {"creator": authors, "licence": cited["license"], "version": cited["version"]}
 
 
-def dublin_core(title: str, source: str, about: dict[str, str]) -> str:
-    """Title, source, authors and licence in the form that programs for drawings read."""
-    entries = {"title": title, "source": source}
-    entries |= {"creator": about["creator"], "rights": about["licence"]}
-    inside = "".join(f"<dc:{k}>{html.escape(v, quote=False)}</dc:{k}>" for k, v in entries.items())
-    rdf, dc = ADDRESS
-    inside = f'<rdf:Description rdf:about="">{inside}</rdf:Description>'
-    return f'<metadata><rdf:RDF xmlns:rdf="{rdf}" xmlns:dc="{dc}">{inside}</rdf:RDF></metadata>'
-
-
 def described(svg: str, figure: Drawn, about: dict[str, str], home: str) -> str:
-    """The drawing with its title, its description, and what it is beside its numbers."""
-    svg = DESCRIBED.sub("", svg)
-    data = figure_data.read(svg) or {}
-    data.pop("thumbnail", None)
+    """The drawing with its title and with what it is, and without its numbers."""
     source = f"{home}{figure.page}#{figure.name}"
     book = f"The Iterative Bayesian Update, {about['version']}"
-    data = {"figure": figure.name, "book": book, "source": source, **about, "note": NOTE} | data
-    svg = figure_data.with_data(svg, data)
-    title, said = (html.escape(text, quote=False) for text in (figure.caption, figure.alt))
-    head = f"<title>{title}</title><desc>{said}</desc>"
-    head += dublin_core(figure.caption, source, about)
-    return figure_data.ROOT_TAG.sub(lambda tag: tag[0] + head, svg, count=1)
+    data = {"figure": figure.name, "book": book, "source": source, **about}
+    svg = figure_data.with_data(DESCRIBED.sub("", svg), data)
+    title = f"<title>{html.escape(figure.caption, quote=False)}</title>"
+    return figure_data.ROOT_TAG.sub(lambda tag: tag[0] + title, svg, count=1)
 
 
 def small_picture(encoded: str) -> bytes:
@@ -115,13 +101,19 @@ def finish(folder: Path) -> list[str]:
     about, faults = imprint(), []
     home = os.environ.get("BOOK_URL", "")
     home = f"{home.rstrip('/')}/" if home else ""
-    (folder / GALLERY).mkdir(parents=True, exist_ok=True)
+    for place in (GALLERY, NUMBERS):
+        (folder / place).mkdir(parents=True, exist_ok=True)
     for page in sorted((folder / "book").rglob("*.html")):
         for figure in figures(page.read_text("utf8"), page.relative_to(folder).as_posix()):
             path = folder / "_images" / figure.file
             svg = path.read_text("utf8")
             data = figure_data.read(svg) or {}
-            if "panels" not in data:
+            table = folder / NUMBERS / f"{figure.name}.js"
+            if "panels" in data:
+                held = {"note": NOTE, "panels": data["panels"]}
+                text = json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+                table.write_text(f"ibukitFigure({text});\n", "utf8")
+            elif not table.exists():
                 faults.append(f"{figure.page}: {figure.name} carries no data")
             if "thumbnail" in data:
                 small = folder / GALLERY / f"{figure.name}.png"

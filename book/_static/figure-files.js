@@ -1,5 +1,5 @@
-/* Below each figure a fold, "Download". A computed figure is a file that carries its numbers already
-   (scripts/figure_files.py); a schematic and a moving figure are part of the page, so this script makes a file of them, with
+/* Below each figure a fold, "Download". The numbers of a computed figure are a file of their own (scripts/figure_files.py),
+   which is loaded when they are asked for; a schematic and a moving figure are part of the page, so this script makes a file of them, with
    the colours of the light theme and, of a moving figure, the numbers of the setting that is shown. */
 (() => {
   "use strict";
@@ -8,7 +8,8 @@
   const COPIED = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap",
     "stroke-linejoin", "opacity", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline", "visibility"];
   const ABOUT = {
-    computed: "The drawing holds the numbers that it shows, to six significant digits, and its source and licence.",
+    computed: "With its source and licence, and the numbers that the figure shows, to six significant digits.",
+    disk: "The drawing names its source and licence; the table has the numbers, to six significant digits.",
     schematic: "A schematic: it shows no data.",
     moving: "The numbers of the setting that you see, rounded as they are for the screen.",
   };
@@ -132,18 +133,31 @@
     return found;
   }
 
-  function computed(image, name) {
+  // the numbers of a computed figure: a script, because a page on the disk may read nothing else
+  const numbers = (image, id) => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    window.ibukitFigure = resolve;
+    script.src = image.src.replace(/_images\/[^/]*$/, `_static/figures/${id}.js`);
+    script.onload = () => script.remove();
+    script.onerror = reject;
+    document.head.append(script);
+  });
+
+  function computed(image, name, id) {
+    const table = button("CSV", async () => save(`${name}.csv`, csv(await numbers(image, id)), "text/csv"));
+    const whole = button("SVG with its data", async () => {
+      const text = await (await fetch(image.src)).text(), svg = new DOMParser().parseFromString(text, "image/svg+xml");
+      const held = svg.querySelector("metadata");
+      held.textContent = JSON.stringify({ ...JSON.parse(held.textContent), ...await numbers(image, id) });
+      held.before(Object.assign(svg.createElementNS(SVG, "desc"), { textContent: image.alt }));
+      save(`${name}.svg`, new XMLSerializer().serializeToString(svg), "image/svg+xml");
+    });
+    // a page on the disk may not read the drawing either, so it can only link it
     const link = document.createElement("a");
     link.href = image.src;
     link.download = `${name}.svg`;
-    link.textContent = "SVG with its data";
-    const data = async () => {
-      const svg = new DOMParser().parseFromString(await (await fetch(image.src)).text(), "image/svg+xml");
-      return JSON.parse([...svg.querySelectorAll("metadata")].map(each => each.textContent.trim()).find(text => text.startsWith("{")));
-    };
-    // a page on the disk may not read another file
-    const table = button("CSV", async () => save(`${name}.csv`, csv(await data()), "text/csv"));
-    return location.protocol === "file:" ? [link] : [link, table];
+    link.textContent = "SVG";
+    return [location.protocol === "file:" ? link : whole, table];
   }
 
   function moving(figure, name) {
@@ -162,7 +176,7 @@
     const image = figure.querySelector("img[src*='/_images/'][src$='.svg']"), drawing = figure.querySelector(":scope > svg");
     let kind, files;
     if (figure.querySelector(".moving")) [kind, files] = ["moving", moving(figure, name)];
-    else if (image) [kind, files] = ["computed", computed(image, name)];
+    else if (image) [kind, files] = [location.protocol === "file:" ? "disk" : "computed", computed(image, name, figure.id)];
     else if (drawing) [kind, files] = ["schematic", [button("SVG", () => save(`${name}.svg`, file(figure, [drawing], {}), "image/svg+xml"))]];
     else return;
     const box = document.createElement("details"), title = document.createElement("summary"), about = document.createElement("span");
