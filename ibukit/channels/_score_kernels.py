@@ -5,9 +5,11 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_cache import njit
 
-# Reports whose terms are added up before they are added to the total: the rounding error of a sum
-# grows with the length of its blocks and with their number, not with their product.
+# Reports whose terms are added up before they are added to the total, and within these, before they
+# are added to theirs: the rounding error of a sum grows with the length of its blocks and with
+# their number, not with their product.
 BLOCK = 1024
+SMALL_BLOCK = 32
 
 
 @njit(error_model="numpy")
@@ -31,21 +33,24 @@ def score_responses(
     logs, weights, idle = 0.0, 0.0, 0.0
     least, most = np.inf, 0.0 if counts.size < theta.size else -np.inf
     for start in range(0, counts.size, BLOCK):
-        part_logs, part_weights = 0.0, 0.0
-        for z in range(start, min(start + BLOCK, counts.size)):
-            mass = theta[reports[z]]
-            p = base + extra * mass
-            w = counts[z] / p
-            part_weights += w
-            most = max(most, extra * w)
-            if g.size:
-                g[reports[z]] += extra * w
-            least = min(least, p)
-            # Most secrets have no mass at a maximum; their reports share one logarithm.
-            if mass == 0.0:
-                idle += counts[z]
-            else:
-                part_logs += counts[z] * np.log(p)
+        part_logs, part_weights, stop = 0.0, 0.0, min(start + BLOCK, counts.size)
+        for small in range(start, stop, SMALL_BLOCK):
+            few_weights = 0.0
+            for z in range(small, min(small + SMALL_BLOCK, stop)):
+                mass = theta[reports[z]]
+                p = base + extra * mass
+                w = counts[z] / p
+                few_weights += w
+                most = max(most, extra * w)
+                if g.size:
+                    g[reports[z]] += extra * w
+                least = min(least, p)
+                # Most secrets have no mass at a maximum; their reports share one logarithm.
+                if mass == 0.0:
+                    idle += counts[z]
+                else:
+                    part_logs += counts[z] * np.log(p)
+            part_weights += few_weights
         logs += part_logs
         weights += part_weights
     # Reports of secrets without mass have p = base.

@@ -73,6 +73,13 @@ class LineChannel(Channel):
         ).astype(np.float64)
         return _line_kernels.sweep(scattered, self.decay)
 
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # Each step of a sweep multiplies and adds; a term takes at most k - 1 steps, is added to
+        # the other sweep and scaled. Weights of reports at one position are added up before.
+        return 4 * self.k + 4 + most_at_a_place(self.positions, self.k)
+
     @override
     def rows(self, secrets: Ints) -> Floats:
         distances = np.abs(secrets[:, None] - self.positions)
@@ -95,3 +102,8 @@ class LineChannel(Channel):
     @override
     def scaled(self, factor: Floats) -> LineChannel:
         return replace(self, scale=self.scale * factor)
+
+
+def most_at_a_place(places: Ints, size: int) -> int:
+    """Return how many reports stand at the place that has most of them."""
+    return int(np.bincount(places, minlength=size).max())

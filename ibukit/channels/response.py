@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import gamma, sum_bound, underflow
 from ibukit._ground.typing import override
-from ibukit.channels._score_kernels import score_responses
-from ibukit.channels.base import Channel, Score, gap_between
+from ibukit.channels._score_kernels import BLOCK, SMALL_BLOCK, score_responses
+from ibukit.channels.base import Channel, Score, upper_gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,33 @@ class ResponseChannel(Channel):
         log_likelihood, least, largest = score_responses(
             theta, no_g, total, self.reports, counts, self.off, extra
         )
-        return log_likelihood if least > 0 else -math.inf, gap_between(least, largest / n)
+        upper = largest * (1 + self._error(theta, total, least))
+        return (
+            log_likelihood if least > 0 else -math.inf,
+            upper_gap(least, upper, counts, n),
+        )
+
+    @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        score = self.score(theta, counts)
+        return score.raised(self._error(theta, float(theta.sum()), score.least))
+
+    def _error(self, theta: Floats, total: float, least: float) -> float:
+        """Bound on the relative error of the largest g; `total` is the sum of theta.
+
+        The kernel adds up weights in blocks of blocks. Around them a term goes through eight
+        products, sums and quotients, the contrast among them.
+        """
+        s = len(self.reports)
+        additions = min(s, SMALL_BLOCK) + min(s, BLOCK) // SMALL_BLOCK + s // BLOCK
+        error = sum_bound(theta, total) + gamma(additions + 12)
+        if self.diagonal < self.off and self.k > 1:
+            # Products with the contrast are subtracted: errors are relative to what they are
+            # subtracted from. The largest g is at least half of it: its report has at most half of
+            # the weights, or none names the secret.
+            error *= 4 * max(1.0, 2 * self.off * total / least) if least > 0 else math.inf
+        error += 2 * underflow(self.k, least)
+        return error / (1 - error) if error < 0.5 else math.inf
 
     @override
     def rows(self, secrets: Ints) -> Floats:
