@@ -12,15 +12,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ibukit._ground.array_arguments import Floats
-
 UNIT_ROUNDOFF = 2.0**-53
 # Half of the smallest subnormal double: the absolute rounding of a product that underflows.
 UNDERFLOW = 2.0**-1074
-# Terms that `sum_bound` adds up before their sums are added up.
-BLOCK = 32
 
 
 def gamma(n: float) -> float:
@@ -46,32 +40,3 @@ def underflow(n_terms: float, least: float) -> float:
     True
     """
     return n_terms * UNDERFLOW / least if least > 0 else math.inf
-
-
-def sum_bound(values: Floats, total: float) -> float:
-    """Relative error of `total` as the sum of non-negative values, whoever added them up.
-
-    It is compared with a sum in blocks of blocks, in which few roundings follow each other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> tenths = np.full(1_000_000, 0.1)
-    >>> sum_bound(tenths, tenths.sum()) < 3e-14 < sum_bound(tenths, 100_000.000001)
-    True
-    """
-    sums, additions = values, 0
-    # Each round adds up blocks of BLOCK sums; zeros fill the last one.
-    while len(sums) > 1:
-        # Zeros are added without rounding.
-        additions += min(len(sums), BLOCK) - 1
-        rows = -(-len(sums) // BLOCK)
-        if rows * BLOCK > len(sums):
-            sums = np.concatenate([sums, np.zeros(rows * BLOCK - len(sums))])
-        sums = sums.reshape(rows, BLOCK).sum(axis=1)
-    known = float(sums[0])
-    if not known > 0:
-        return math.inf
-    error = gamma(additions)
-    # The difference of two doubles within a factor of two of each other is exact.
-    return (abs(total - known) / known + error) / (1 - error) * (1 + 1e-14)

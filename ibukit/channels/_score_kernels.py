@@ -12,6 +12,32 @@ BLOCK = 1024
 SMALL_BLOCK = 32
 
 
+# Sums of few numbers may be in any order, so that they fill the vector registers.
+@njit(fastmath={"reassoc", "nsz"})
+def _sum_of_few(values: Floats, start: int, stop: int) -> float:
+    total = 0.0
+    for i in range(start, stop):
+        total += values[i]
+    return total
+
+
+@njit()
+def sum_in_blocks(values: Floats) -> float:
+    """Sum of the values, in blocks of blocks: few additions follow each other, see below."""
+    total = 0.0
+    for start in range(0, values.size, BLOCK):
+        part, stop = 0.0, min(start + BLOCK, values.size)
+        for small in range(start, stop, SMALL_BLOCK):
+            part += _sum_of_few(values, small, min(small + SMALL_BLOCK, stop))
+        total += part
+    return total
+
+
+def additions_in_blocks(size: int) -> int:
+    """Return the number of additions that a term goes through at most, in sums of this size."""
+    return min(size, SMALL_BLOCK) + min(size, BLOCK) // SMALL_BLOCK + size // BLOCK + 2
+
+
 @njit(error_model="numpy")
 def score_responses(
     theta: Floats,

@@ -50,7 +50,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     Returns
     -------
     float
-        Nats per report, at least 0; the bound on rounding at a maximiser, inf where a seen report has
+        Nats per report; at a maximiser the bound on rounding, inf where a seen report has
         probability 0. It bounds the likelihood, not the distance to the truth.
 
     Raises
