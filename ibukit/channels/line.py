@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import UNIT_ROUNDOFF, gamma, underflow
 from ibukit._ground.typing import override
 from ibukit.channels import _gram_kernels, _line_kernels
-from ibukit.channels.base import Channel
+from ibukit.channels.base import Channel, Score
 
 # A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as
 # a logarithm: products of two such probabilities would underflow.
@@ -23,6 +25,11 @@ def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
     """
     rest = np.where(log_factor < MIN_LOG_FACTOR, log_factor, 0.0)
     return np.exp(log_factor - rest), rest
+
+
+# Relative error of a term for each step that it takes: a product and a sum. The last factor is
+# for the rounding of the sum of steps itself and for products of errors.
+STEP_ERROR = 2 * UNIT_ROUNDOFF * (1 + 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +80,22 @@ class LineChannel(Channel):
         ).astype(np.float64)
         return _line_kernels.sweep(scattered, self.decay)
 
-    @property
     @override
-    def n_roundings(self) -> float:
-        # Each step of a sweep multiplies and adds; a term takes at most k - 1 steps, is added to
-        # the other sweep and scaled. Weights of reports at one position are added up before.
-        return 4 * self.k + 4 + most_at_a_place(self.positions, self.k)
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # A term may take k steps, but one that takes many is small: the steps are counted along.
+        y, steps = _line_kernels.sweep_with_steps(theta, self.decay)
+        p = y[self.positions] * self.scale
+        least = float(p.min())
+        if not least > 0:
+            return Score(-math.inf, np.full(self.k, math.inf), 0.0)
+        error = STEP_ERROR * steps[self.positions] * self.scale
+        lower = p * (1 - gamma(8) - underflow(self.k, least)) - error
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            weights = counts / np.maximum(lower, 0.0) * self.scale
+        scattered = np.bincount(self.positions, weights, self.k).astype(np.float64)
+        g, steps = _line_kernels.sweep_with_steps(scattered, self.decay)
+        score = Score(float(counts @ np.log(p)), g + STEP_ERROR * steps, least)
+        return score.raised(gamma(most_at_a_place(self.positions, self.k) + 12))
 
     @override
     def rows(self, secrets: Ints) -> Floats:
