@@ -44,7 +44,14 @@ class Score(NamedTuple):
         return gap_between(self.least, float(self.g[self.g.argmax()]) / n)
 
     def raised(self, error: float) -> Score:
-        """The same with each g larger by this relative error, rounded upwards."""
+        """The same with each g larger by this relative error, rounded upwards.
+
+        A score whose gap is infinite, as off the simplex, has no error to bound.
+        """
+        if not self.least > 0:
+            return self
+        if not error < math.inf:
+            return self._replace(g=np.full_like(self.g, math.inf))
         # The sum and the product round once each.
         return self._replace(g=self.g * (1 + (error + 3 * UNIT_ROUNDOFF)))
 

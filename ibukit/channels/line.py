@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,7 +86,7 @@ class LineChannel(Channel):
         p = y[self.positions] * self.scale
         least = float(p.min())
         if not least > 0:
-            return Score(-math.inf, np.full(self.k, math.inf), 0.0)
+            return self.score(theta, counts)
         error = STEP_ERROR * steps[self.positions] * self.scale
         lower = p * (1 - gamma(8) - underflow(self.k, least)) - error
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

@@ -197,7 +197,10 @@ class PlaneChannel(Channel):
         return self._bounded_score(theta, counts, replace(self._margins(), sharp=True))
 
     def _bounded_score(self, theta: Floats, counts: Floats | Ints, margins: Margins) -> Score:
-        # Transforms err by an absolute amount, so no number of roundings bounds them.
+        # Transforms err by an absolute amount, so no number of roundings bounds them. Off the
+        # simplex there is no gap to bound.
+        if theta.min() < 0:
+            return self.score(theta, counts)
         p, g = np.empty(self.size), np.empty(self.k)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             self.score_into(theta, counts, p, g, margins)
