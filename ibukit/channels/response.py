@@ -84,10 +84,7 @@ class ResponseChannel(Channel):
             theta, no_g, total, self.reports, counts, self.off, extra
         )
         upper = largest * (1 + self._error(total, least))
-        return (
-            log_likelihood if least > 0 else -math.inf,
-            upper_gap(least, upper, counts, n),
-        )
+        return log_likelihood if least > 0 else -math.inf, upper_gap(least, upper, counts, n)
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
