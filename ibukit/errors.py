@@ -53,6 +53,13 @@ class MechanismUnknown(IbukitError, ValueError):
     """
 
 
+class NotCertified(IbukitError, ValueError):
+    """A certificate was asked of an estimate that has none.
+
+    The message says what it lacks.
+    """
+
+
 class MatrixUncertain(IbukitError, ValueError):
     """A matrix was measured, and a computation would take it for the true one.
 

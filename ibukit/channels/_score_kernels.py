@@ -5,9 +5,37 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_cache import njit
 
-# Reports whose terms are added up before they are added to the total: the rounding error of a sum
-# grows with the length of its blocks and with their number, not with their product.
+# Reports whose terms are added up before they are added to the total, and within these, before they
+# are added to theirs: the rounding error of a sum grows with the length of its blocks and with
+# their number, not with their product.
 BLOCK = 1024
+SMALL_BLOCK = 32
+
+
+# Sums of few numbers may be in any order, so that they fill the vector registers.
+@njit(fastmath={"reassoc", "nsz"})
+def _sum_of_few(values: Floats, start: int, stop: int) -> float:
+    total = 0.0
+    for i in range(start, stop):
+        total += values[i]
+    return total
+
+
+@njit()
+def sum_in_blocks(values: Floats) -> float:
+    """Sum of the values, in blocks of blocks: few additions follow each other, see below."""
+    total = 0.0
+    for start in range(0, values.size, BLOCK):
+        part, stop = 0.0, min(start + BLOCK, values.size)
+        for small in range(start, stop, SMALL_BLOCK):
+            part += _sum_of_few(values, small, min(small + SMALL_BLOCK, stop))
+        total += part
+    return total
+
+
+def additions_in_blocks(size: int) -> int:
+    """Return the number of additions that a term goes through at most, in sums of this size."""
+    return min(size, SMALL_BLOCK) + min(size, BLOCK) // SMALL_BLOCK + size // BLOCK + 2
 
 
 @njit(error_model="numpy")
@@ -31,21 +59,24 @@ def score_responses(
     logs, weights, idle = 0.0, 0.0, 0.0
     least, most = np.inf, 0.0 if counts.size < theta.size else -np.inf
     for start in range(0, counts.size, BLOCK):
-        part_logs, part_weights = 0.0, 0.0
-        for z in range(start, min(start + BLOCK, counts.size)):
-            mass = theta[reports[z]]
-            p = base + extra * mass
-            w = counts[z] / p
-            part_weights += w
-            most = max(most, extra * w)
-            if g.size:
-                g[reports[z]] += extra * w
-            least = min(least, p)
-            # Most secrets have no mass at a maximum; their reports share one logarithm.
-            if mass == 0.0:
-                idle += counts[z]
-            else:
-                part_logs += counts[z] * np.log(p)
+        part_logs, part_weights, stop = 0.0, 0.0, min(start + BLOCK, counts.size)
+        for small in range(start, stop, SMALL_BLOCK):
+            few_weights = 0.0
+            for z in range(small, min(small + SMALL_BLOCK, stop)):
+                mass = theta[reports[z]]
+                p = base + extra * mass
+                w = counts[z] / p
+                few_weights += w
+                most = max(most, extra * w)
+                if g.size:
+                    g[reports[z]] += extra * w
+                least = min(least, p)
+                # Most secrets have no mass at a maximum; their reports share one logarithm.
+                if mass == 0.0:
+                    idle += counts[z]
+                else:
+                    part_logs += counts[z] * np.log(p)
+            part_weights += few_weights
         logs += part_logs
         weights += part_weights
     # Reports of secrets without mass have p = base.

@@ -11,8 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import UNIT_ROUNDOFF, gamma, underflow
 from ibukit._ground.typing import override
 from ibukit.channels._gram_kernels import mirror
+
+# Gap, in nats per report, below which a sharper bound on rounding is worth its work.
+NEAR_MAXIMUM = 1e-7
 
 
 class Score(NamedTuple):
@@ -39,18 +43,44 @@ class Score(NamedTuple):
         r"""The certificate for n reports: :math:`\log \max g / n`, nats per report."""
         return gap_between(self.least, float(self.g[self.g.argmax()]) / n)
 
+    def raised(self, error: float) -> Score:
+        """The same with each g larger by this relative error, rounded upwards.
+
+        A score whose gap is infinite, as off the simplex, has no error to bound.
+        """
+        if not self.least > 0:
+            return self
+        if not error < math.inf:
+            return self._replace(g=np.full_like(self.g, math.inf))
+        # The sum and the product round once each.
+        return self._replace(g=self.g * (1 + (error + 3 * UNIT_ROUNDOFF)))
+
 
 def gap_between(least: float, largest: float) -> float:
     """Log of the largest g if the smallest probability `least` is positive; inf otherwise.
 
     By concavity L(phi) - L(theta) <= n log max g for every phi, so this bounds how far theta is
-    below the maximum, in nats per report.
+    below the maximum, in nats per report, up to the rounding of g.
     """
     # A subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything.
     if not least > 0 or not 0 < largest < math.inf:
         return math.inf
     # The mean of g under theta is 1, so its maximum is below 1 by rounding only.
     return max(0.0, math.log(largest))
+
+
+def upper_gap(least: float, largest: float, counts: Floats | Ints, n: float) -> float:
+    """Log of the largest g / n, rounded upwards; `largest` is not below the exact g.
+
+    The number n is the sum of the counts, which is exact if they are whole. It may be rounded to a
+    double, the quotient is rounded once more, and the logarithm errs by less than two units in its
+    last place.
+    """
+    if gap_between(least, largest) == math.inf:
+        return math.inf
+    log = math.log(largest / n)
+    of_total = 0.0 if counts.dtype.kind in "iu" else gamma(len(counts))
+    return max(0.0, log + of_total + 4 * UNIT_ROUNDOFF * (1 + abs(log)))
 
 
 class Channel(ABC):
@@ -93,8 +123,10 @@ class Channel(ABC):
         if {"forward", "adjoint"} & vars(cls).keys():
             for name in SHORTCUTS - vars(cls).keys():
                 setattr(cls, name, getattr(Channel, name))
-        elif "score" in vars(cls) and "certificate" not in vars(cls):
-            cls.certificate = Channel.certificate  # type: ignore[method-assign]
+        elif "score" in vars(cls):
+            for name in ("n_roundings", "upper_score", "sharper_score", "certificate"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(Channel, name))
 
     @property
     @abstractmethod
@@ -126,13 +158,46 @@ class Channel(ABC):
             float(counts @ np.log(p)) if least > 0 else -math.inf, g, least if least > 0 else 0.0
         )
 
+    @property
+    def n_roundings(self) -> float:
+        """How many roundings a term of g in `score` goes through, at most.
+
+        Those of theta_x M_xz on its way into p_z, and of M_xz counts_z / p_z into g_x; the quotient
+        itself is not counted. By default as many as there are secrets and reports, which holds for
+        sums of non-negative products in any order. A subclass that multiplies powers, or adds up in
+        blocks, states its own; one that subtracts, `upper_score`.
+        """
+        return self.k + self.size
+
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        r"""The score with each g no less than its exact value at :math:`\theta \ge 0`.
+
+        Exact means in real arithmetic, from the doubles in which the channel and
+        :math:`\theta` are held. This is what makes a certificate one.
+        """
+        score = self.score(theta, counts)
+        # A count may be rounded to a double; it is divided, perhaps as a product with 1 / p_z.
+        error = gamma(self.n_roundings + 3) + 2 * underflow(self.k, score.least)
+        return score.raised(error)
+
+    def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score | None:
+        """`upper_score` nearer to the exact one, for more work, or None: there is none by default.
+
+        For channels whose bound is too coarse near a maximum.
+        """
+        return None
+
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
         r"""Log-likelihood at :math:`\theta`, and its gap for n reports, nats per report.
 
-        A subclass may compute it without a vector as long as the secrets.
+        The gap is no less than its exact value, see `upper_score`. A subclass may compute it
+        without a vector as long as the secrets.
         """
-        score = self.score(theta, counts)
-        return score.log_likelihood, score.gap(n)
+        score = self.upper_score(theta, counts)
+        gap = upper_gap(score.least, float(score.g.max()), counts, n)
+        if gap < NEAR_MAXIMUM and (sharper := self.sharper_score(theta, counts)) is not None:
+            gap = upper_gap(sharper.least, float(sharper.g.max()), counts, n)
+        return score.log_likelihood, gap
 
     def rows(self, secrets: Ints) -> Floats:
         """Rows :math:`M_{xz}` of some secrets, shape (len(secrets), s)."""
@@ -188,6 +253,9 @@ class Channel(ABC):
 SHORTCUTS = frozenset(
     {
         "score",
+        "n_roundings",
+        "upper_score",
+        "sharper_score",
         "certificate",
         "rows",
         "gram",
@@ -228,6 +296,12 @@ class SubsetChannel(Channel):
         np.add.at(weights, self.reports, w)
         return self.channel.adjoint(weights)
 
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # Weights of a report that was taken several times are added up.
+        return self.channel.n_roundings + len(self.reports)
+
     @override
     def rows(self, secrets: Ints) -> Floats:
         return self.channel.rows(secrets)[:, self.reports]
@@ -257,6 +331,11 @@ class ScaledChannel(Channel):
     @override
     def adjoint(self, w: Floats) -> Floats:
         return self.channel.adjoint(w * self.factor)
+
+    @property
+    @override
+    def n_roundings(self) -> float:
+        return self.channel.n_roundings + 2
 
     @override
     def rows(self, secrets: Ints) -> Floats:
@@ -288,6 +367,12 @@ class AugmentedChannel(Channel):
     def adjoint(self, w: Floats) -> Floats:
         return np.append(self.channel.adjoint(w), self.row @ w)
 
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # The sum over the new secret's row may be in any order.
+        return max(self.channel.n_roundings, self.size) + self.size + 2
+
     @override
     def rows(self, secrets: Ints) -> Floats:
         # Any row of the other channel stands where the new one will.
@@ -304,6 +389,12 @@ def sum_scores(scores: Iterable[Score]) -> Score:
     return Score(
         sum(score.log_likelihood for score in each), total, min(score.least for score in each)
     )
+
+
+def summed_in_slices(length: int, at_least: int = 0) -> int:
+    """Additions that a term goes through in a sum over each of `slices_of`, and over them all."""
+    slices = list(slices_of(length, at_least))
+    return max((part.stop - part.start for part in slices), default=0) + len(slices)
 
 
 def slices_of(length: int, at_least: int = 0) -> Iterator[slice]:

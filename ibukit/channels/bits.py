@@ -11,7 +11,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, slices_of, sum_scores
+from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
 
 # Rows of a slice, at least, so that a thread has a millisecond of work. But this minimum is no more
 # than a row for each 128 bytes of all rows: the few temporary vectors of a slice then take less
@@ -113,6 +113,23 @@ class BitChannel(Channel):
                 self.is_worth_threads,
             )
         )
+
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # The sum of theta may take k additions. Weights are gathered by the values of a byte, and
+        # folded by fewer additions than it has values; adding 0 does not round.
+        gathered = summed_in_slices(self.size, self.min_rows_per_slice)
+        return self.k + self.packed.shape[1] + gathered + min(self.size, 256) + 16
+
+    @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # If a set bit lowers the probability, the contrast is subtracted, which may cancel. The
+        # complement's is added.
+        if self.one < self.zero:
+            flipped = replace(self, packed=~self.packed, one=self.zero, zero=self.one)
+            return flipped.upper_score(theta, counts)
+        return super().upper_score(theta, counts)
 
     @override
     def take(self, reports: slice | Ints) -> BitChannel:

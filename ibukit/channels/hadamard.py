@@ -103,6 +103,14 @@ class HadamardChannel(Channel):
         agreeing = _sign_kernels.hadamard_adjoint(weights, *self._layout)
         return self.low * weights.sum() + (self.high - self.low) * agreeing
 
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # Nothing is subtracted, see `transform`: secrets or reports at a place are added up, each
+        # round of both transforms adds once, and groups are added to each other.
+        groups, rounds = len(self.places), self.order.bit_length()
+        return self.k + self.size + groups + 2 * rounds + 8
+
     @override
     def rows(self, secrets: Ints) -> Floats:
         return _sign_kernels.hadamard_rows(

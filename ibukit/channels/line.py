@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import UNIT_ROUNDOFF, gamma, underflow
 from ibukit._ground.typing import override
 from ibukit.channels import _gram_kernels, _line_kernels
-from ibukit.channels.base import Channel
+from ibukit.channels.base import Channel, Score
 
 # A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as
 # a logarithm: products of two such probabilities would underflow.
@@ -23,6 +24,11 @@ def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
     """
     rest = np.where(log_factor < MIN_LOG_FACTOR, log_factor, 0.0)
     return np.exp(log_factor - rest), rest
+
+
+# Relative error of a term for each step that it takes: a product and a sum. The last factor is
+# for the rounding of the sum of steps itself and for products of errors.
+STEP_ERROR = 2 * UNIT_ROUNDOFF * (1 + 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +80,23 @@ class LineChannel(Channel):
         return _line_kernels.sweep(scattered, self.decay)
 
     @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # A term may take k steps, but one that takes many is small: the steps are counted along.
+        y, steps = _line_kernels.sweep_with_steps(theta, self.decay)
+        p = y[self.positions] * self.scale
+        least = float(p.min())
+        if not least > 0:
+            return self.score(theta, counts)
+        error = STEP_ERROR * steps[self.positions] * self.scale
+        lower = p * (1 - gamma(8) - underflow(self.k, least)) - error
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            weights = counts / np.maximum(lower, 0.0) * self.scale
+        scattered = np.bincount(self.positions, weights, self.k).astype(np.float64)
+        g, steps = _line_kernels.sweep_with_steps(scattered, self.decay)
+        score = Score(float(counts @ np.log(p)), g + STEP_ERROR * steps, least)
+        return score.raised(gamma(most_at_a_place(self.positions, self.k) + 12))
+
+    @override
     def rows(self, secrets: Ints) -> Floats:
         distances = np.abs(secrets[:, None] - self.positions)
         return (self.decay ** np.arange(self.k))[distances] * self.scale
@@ -95,3 +118,8 @@ class LineChannel(Channel):
     @override
     def scaled(self, factor: Floats) -> LineChannel:
         return replace(self, scale=self.scale * factor)
+
+
+def most_at_a_place(places: Ints, size: int) -> int:
+    """Return how many reports stand at the place that has most of them."""
+    return int(np.bincount(places, minlength=size).max())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, slices_of, sum_scores
+from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
 from ibukit.channels.dense import lower_gram
 
 # Values of a byte, so a table has no more entries.
@@ -127,6 +127,14 @@ class LookupChannel(Channel):
         return sum_scores(
             Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
         )
+
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # A table is filled by a product and a sum for each level of a byte, and folded by at most
+        # MAX_LEVELS sums before and after its product.
+        tables = 8 + 2 * MAX_LEVELS + 2
+        return self.packed.shape[1] + tables + 2 + summed_in_slices(self.size)
 
     @override
     def rows(self, secrets: Ints) -> Floats:

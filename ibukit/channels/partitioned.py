@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_scores
 from ibukit.errors import TooLarge
@@ -145,6 +146,12 @@ class PartitionedChannel(Channel):
         return self.total(_score, theta, counts, sum_scores)
 
     @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # The fold adds up fewer than one result for each partition and level.
+        score: Score = self.total(_upper_score, theta, counts, sum_scores)
+        return score.raised(gamma(2 * len(self.partitions.sizes)))
+
+    @override
     def gram(self, weights: Floats) -> Floats:
         return self.total(_gram, None, weights, sum_arrays)
 
@@ -176,6 +183,10 @@ def _adjoint(channel: Channel, _: None, w: Any) -> Floats:
 
 def _score(channel: Channel, theta: Floats, counts: Any) -> Score:
     return channel.score(theta, broadcast_weights(counts, channel))
+
+
+def _upper_score(channel: Channel, theta: Floats, counts: Any) -> Score:
+    return channel.upper_score(theta, broadcast_weights(counts, channel))
 
 
 def _gram(channel: Channel, _: None, weights: Any) -> Floats:

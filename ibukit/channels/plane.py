@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy import fft
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import gamma, underflow
 from ibukit._ground.single_precision import agrees, probe
 from ibukit._ground.typing import override
 from ibukit.channels import _plane_kernels, offset_masses
@@ -18,6 +19,7 @@ from ibukit.channels.base import Channel, Score
 from ibukit.channels.fourier import gram
 from ibukit.channels.fourier.convolution import Convolutions, Job
 from ibukit.channels.fourier.padded_transforms import PaddedGrid
+from ibukit.channels.fourier.rounding import Margins
 from ibukit.domain.grid import Grid
 
 # Entries, 32 MB of doubles, up to which a dense channel is as fast; and it is exact to the last
@@ -33,6 +35,9 @@ FAR = -1
 # reached 8 units.
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
+# Relative error beyond which a report is summed directly near a maximum.
+SHARP_ERROR = 1e-11
+NO_REPORTS: Ints = np.empty(0, dtype=np.int64)
 # Terms that are summed directly at a time, a second of work. If there are more, only the heaviest
 # secrets are summed: first FIRST_HEAVIEST of them, then eight times as many.
 MAX_DIRECT_TERMS = 2**28
@@ -184,10 +189,68 @@ class PlaneChannel(Channel):
             least = float(p.min())
         return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, max(least, 0.0))
 
-    def score_into(self, theta: Floats, q: Floats | Ints, p: Floats, g: Floats) -> None:
+    @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        return self._bounded_score(theta, counts, self._margins())
+
+    @override
+    def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        return self._bounded_score(theta, counts, replace(self._margins(), sharp=True))
+
+    def _bounded_score(self, theta: Floats, counts: Floats | Ints, margins: Margins) -> Score:
+        # Transforms err by an absolute amount, so no number of roundings bounds them. Off the
+        # simplex there is no gap to bound.
+        if theta.min() < 0:
+            return self.score(theta, counts)
+        p, g = np.empty(self.size), np.empty(self.k)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            self.score_into(theta, counts, p, g, margins)
+            least = float(p.min())
+        log_likelihood = float(counts @ np.log(p)) if least > 0 else -math.inf
+        # Columns of their own are summed over all secrets, and then over these reports.
+        n_far = self.columns.shape[1]
+        score = Score(log_likelihood, g, max(least, 0.0))
+        return score.raised(gamma((self.k + n_far if n_far else 0) + 16) + underflow(self.k, least))
+
+    def _margins(self) -> Margins:
+        rows, cols = (reach + 1 for reach in self._reach)
+        beyond = self.kernels.copy()
+        beyond[:, :rows, :cols] = 0.0
+        norms = self._min_trusted_of_kinds * (RELATIVE_ERROR / CONVOLUTION_ERROR)
+        return Margins(
+            self._lengths,
+            norms,
+            self._min_trusted_of_kinds,
+            beyond.max(axis=(1, 2)),
+            self.k,
+            self._are_distinct,
+        )
+
+    @cached_property
+    def _are_distinct(self) -> bool:
+        """True if no two reports of a kind have the same cell of the padded grid."""
+        places = np.ravel_multi_index(
+            tuple(self.cells[self.kinds != FAR].T), self._lengths, mode="wrap"
+        )
+        size = math.prod(self._lengths)
+        return all(
+            np.bincount(places[self.kinds[self.kinds != FAR] == kind], minlength=size).max() <= 1
+            for kind in self._seen_kinds
+        )
+
+    def score_into(
+        self,
+        theta: Floats,
+        q: Floats | Ints,
+        p: Floats,
+        g: Floats,
+        margins: Margins | None = None,
+    ) -> None:
         r"""Fill p = forward(:math:`\theta`) and g = adjoint(q / p), :math:`\theta \ge 0`.
 
-        Both in one pass of `Convolutions.forward_adjoint`: half of the time and memory of two.
+        Both in one pass of `Convolutions.forward_adjoint`: half of the time and memory of two. With
+        `margins` g is raised by what transforms err, and is not below its exact value but for the
+        roundings of a few products.
         """
         grid, factor, g_grid = (values.reshape(self.shape) for values in (theta, self.factor, g))
         mass = np.empty(self.shape)
@@ -201,26 +264,53 @@ class PlaneChannel(Channel):
             return own
 
         def weigh(job: Job, values: Floats) -> Floats:
-            limit = self._min_trusted_of_kinds[job.kind] * math.sqrt(math.fsum(squares))
-            weak = np.flatnonzero(values < limit) if values.min() < limit else ()
+            norm = math.sqrt(math.fsum(squares))
+            limit = self._min_trusted_of_kinds[job.kind] * norm
+            weak = np.flatnonzero(values < limit) if values.min() < limit else NO_REPORTS
             self._scale(values, job.reports)
             if len(weak):
                 reports = np.arange(self.size)[job.reports][weak]
                 values[weak] = self._improbable(mass.ravel(), reports)
             p[job.reports] = values
+            if margins is not None:
+                values = self._lowered(margins, job, values, mass, weak, norm)
             weights = np.divide(q[job.reports], values, out=values)
             self._scale(weights, job.reports)
             bounds.append(float(self._min_entry_of_kinds[job.kind] * weights.sum()))
+            if margins is not None:
+                margins.add(job, weights)
             return weights
 
         def store(rows: slice, field: Floats) -> None:
-            np.multiply(np.maximum(field, math.fsum(bounds)), factor[rows], out=g_grid[rows])
+            field = np.maximum(field, math.fsum(bounds))
+            if margins is not None:
+                field += margins.error_of_adjoint()
+            np.multiply(field, factor[rows], out=g_grid[rows])
 
         self._convolutions.forward_adjoint(mass_of, weigh, store)
         if self.columns.size:
             far = self.kinds == FAR
             p[far] = theta @ self.columns
             g += self.columns @ (q[far] / p[far])
+
+    def _lowered(
+        self, margins: Margins, job: Job, values: Floats, mass: Floats, weak: Ints, norm: float
+    ) -> Floats:
+        """Probabilities of a job's reports, lowered by what they may err."""
+        scale, n_masses = self._scales_of(job.reports), np.count_nonzero(mass)
+        too_many = len(weak) * n_masses > MAX_DIRECT_TERMS
+        lower = margins.lowered(job, values, norm, scale, weak, too_many)
+        if margins.sharp:
+            # The least certain are summed term by term, as many as there is time for.
+            loose = np.flatnonzero(lower < values * (1 - SHARP_ERROR))
+            loose = loose[np.argsort(lower[loose])][: MAX_DIRECT_TERMS // n_masses]
+            reports = np.arange(self.size)[job.reports][loose]
+            sums = self._direct_sums(mass.ravel(), reports)
+            lower[loose] = sums * (1 - gamma(n_masses + 8))
+        return lower
+
+    def _scales_of(self, reports: Ints | slice) -> Floats | float:
+        return 1.0 if self._scales_are_one else self.scale[reports]
 
     def _scale(self, values: Floats, reports: Ints | slice) -> None:
         """Multiply values of some reports by their scales, in place."""

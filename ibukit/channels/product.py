@@ -80,6 +80,17 @@ class ProductChannel(Channel):
         spread: Floats = np.bincount(self.at, w, math.prod(self._reports)).astype(np.float64)
         return spread.reshape(self._reports)
 
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # One part after the other, each a sum over its secrets and later over its reports. A tuple
+        # of reports may stand at the place of another.
+        return sum(self._secrets) + sum(self._reports) + 2 * len(self.columns) + self._repeats
+
+    @property
+    def _repeats(self) -> int:
+        return int(np.bincount(self.at).max()) - 1 if len(self.at) else 0
+
     @override
     def rows(self, secrets: Ints) -> Floats:
         found = np.ones((len(secrets), self.size))

@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import gamma, underflow
 from ibukit._ground.typing import override
-from ibukit.channels._score_kernels import score_responses
-from ibukit.channels.base import Channel, Score, gap_between
+from ibukit.channels._score_kernels import additions_in_blocks, score_responses, sum_in_blocks
+from ibukit.channels.base import Channel, Score, upper_gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class ResponseChannel(Channel):
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         # The kernel adds up p, g and the logarithms in one pass over the reports.
         g, extra = np.zeros(self.k), self.diagonal - self.off
-        total = float(theta.sum())
+        total = sum_in_blocks(theta)
         log_likelihood, least, _ = score_responses(
             theta, g, total, self.reports, counts, self.off, extra
         )
@@ -78,11 +79,33 @@ class ResponseChannel(Channel):
     @override
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
         # With an empty g the kernel keeps the largest entry alone.
-        no_g, total, extra = np.empty(0), float(theta.sum()), self.diagonal - self.off
+        no_g, total, extra = np.empty(0), sum_in_blocks(theta), self.diagonal - self.off
         log_likelihood, least, largest = score_responses(
             theta, no_g, total, self.reports, counts, self.off, extra
         )
-        return log_likelihood if least > 0 else -math.inf, gap_between(least, largest / n)
+        upper = largest * (1 + self._error(total, least))
+        return log_likelihood if least > 0 else -math.inf, upper_gap(least, upper, counts, n)
+
+    @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        score = self.score(theta, counts)
+        return score.raised(self._error(sum_in_blocks(theta), score.least))
+
+    def _error(self, total: float, least: float) -> float:
+        """Bound on the relative error of the largest g; `total` is the sum of theta.
+
+        The kernels add up masses and weights in blocks of blocks. Around them a term goes through
+        ten products, sums and quotients, the contrast among them.
+        """
+        additions = additions_in_blocks(self.k) + additions_in_blocks(len(self.reports))
+        error = gamma(additions + 12)
+        if self.diagonal < self.off and self.k > 1:
+            # Products with the contrast are subtracted: errors are relative to what they are
+            # subtracted from. The largest g is at least half of it: its report has at most half of
+            # the weights, or none names the secret.
+            error *= 4 * max(1.0, 2 * self.off * total / least) if least > 0 else math.inf
+        error += 2 * underflow(self.k, least)
+        return error / (1 - error) if error < 0.5 else math.inf
 
     @override
     def rows(self, secrets: Ints) -> Floats:

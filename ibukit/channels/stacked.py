@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_scores
 
@@ -60,6 +61,23 @@ class StackedChannel(Channel):
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         return sum_scores(channel.score(theta, own) for channel, own in self._with_slices(counts))
+
+    @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        scores = (channel.upper_score(theta, own) for channel, own in self._with_slices(counts))
+        return sum_scores(scores).raised(gamma(len(self.channels)))
+
+    @override
+    def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score | None:
+        parts = list(self._with_slices(counts))
+        sharper = [channel.sharper_score(theta, own) for channel, own in parts]
+        if all(score is None for score in sharper):
+            return None
+        scores = (
+            channel.upper_score(theta, own) if score is None else score
+            for (channel, own), score in zip(parts, sharper, strict=True)
+        )
+        return sum_scores(scores).raised(gamma(len(self.channels)))
 
     @override
     def rows(self, secrets: Ints) -> Floats:

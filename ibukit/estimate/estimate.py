@@ -31,6 +31,7 @@ from ibukit.domain.linear_functionals import (
 from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, WeightsRefused
 from ibukit.estimate import exports
+from ibukit.estimate.certificates import certificate_of
 from ibukit.estimate.largest_shares import codes_of_largest, table_of_largest
 from ibukit.estimate.secrets_of_reports import secrets_of_reports
 from ibukit.estimate.summary import Summary, summarise
@@ -74,7 +75,8 @@ class Estimate(ReadOnlyArrays):
         where a seen report has probability 0.
     gap : float
         Nats per report: no distribution has a mean log-likelihood above that of this one by more
-        than `gap`. It bounds the likelihood, not the distance to the truth. inf off the simplex.
+        than `gap`. It bounds the likelihood, not the distance to the truth. inf off the simplex. It
+        includes a bound on its own rounding, see `ibukit.gap`; `certificate` makes it a proof.
     status : Status
     n_iter : int
         Steps taken; 0 for closed forms.
@@ -281,6 +283,54 @@ class Estimate(ReadOnlyArrays):
             n=None if self.tally is None else self.tally.n,
             dropped={} if self.tally is None else dict(self.tally.dropped),
         )
+
+    def certificate(self) -> dict[str, Any]:
+        r"""Return the proof of `gap` as a mapping that `json.dumps` takes.
+
+        Whoever has it can check, in exact arithmetic and without this package, that no distribution
+        has a mean log-likelihood above that of this one by more than the gap: a page of the book
+        prints the thirty lines (*Certificates that others can check*). It holds the reports, so
+        treat it as you treat them.
+
+        Its names are format, claim, gap, n, distribution_of ("secrets", or "secrets of reports
+        seen" where reports get lost), labels, distribution, and parts: for each mechanism its call
+        in words, the counts of the distinct reports, and the probabilities :math:`M_{xz}` of report
+        z given secret x, up to a factor of each report, which the claim does not depend on. By
+        kind:
+
+        - "own or other": `own` if x is reports[z], else `other`;
+        - "line": scale[z] times decay to the power of the distance between x and reports[z];
+        - "bits": scale[z] times `one` if bit x of reports[z] is 1, else `zero`;
+        - "plane": factor[x] times scale[z] times the entry of kernels[kinds[z]] at the distances
+          of the rows and the columns of cell x and cell reports[z];
+        - "matrix": columns[z][x].
+
+        All numbers are the doubles of the computation, and the claim is about these. That they are
+        the mechanism's, as its formula rounded to doubles, is for the reader to check; so is that
+        the reports are those that were sent.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        NotCertified
+            If the estimate has no tally or is off the simplex, or a report seen has probability 0.
+        TooLarge
+            If a matrix or rows of bits with more than 2^20 entries would be written out.
+
+        Examples
+        --------
+        >>> import ibukit as ik, json
+        >>> estimate = ik.mle(ik.RandomizedResponse(3, epsilon=1.0).tally_counts([60, 30, 10]))
+        >>> certificate = estimate.certificate()
+        >>> certificate["gap"] == estimate.gap, certificate["parts"][0]["counts"]
+        (True, [60, 30, 10])
+        >>> json.loads(json.dumps(certificate)) == certificate
+        True
+        """
+        return certificate_of(self)
 
     def plot(
         self, level: float | None = None, ax: Axes | None = None, method: str | None = None

@@ -171,7 +171,8 @@ def test_status_and_gap_off_the_simplex_and_on_it():
     assert on.status is ik.Status.CLOSED_FORM
     assert on.distribution.min() > 0
     # v M = q is the best fit there is, so on the simplex inversion is the maximiser
-    assert on.gap == ik.gap(tally, on.distribution) <= 1e-15
+    # It is a maximiser, so what is left is the bound on rounding.
+    assert on.gap == ik.gap(tally, on.distribution) <= 1e-14
     sums_elsewhere = ik.inv(ik.Rappor(3, 1.0).tally([[1, 1, 0], [0, 1, 1]]), post="none")
     assert sums_elsewhere.distribution.sum() != pytest.approx(1)
     assert sums_elsewhere.status is ik.Status.OFF_SIMPLEX

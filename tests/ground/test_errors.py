@@ -25,6 +25,7 @@ BASES = {
     "NoExactSampler": ValueError,
     "LikelihoodUnknown": ValueError,
     "MechanismUnknown": ValueError,
+    "NotCertified": ValueError,
     "MatrixUncertain": ValueError,
     "WeightsRefused": ValueError,
     "UselessDesign": ValueError,

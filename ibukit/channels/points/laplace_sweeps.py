@@ -9,6 +9,7 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels.base import Channel
+from ibukit.channels.line import most_at_a_place
 from ibukit.channels.points import _laplace_kernels
 
 
@@ -70,6 +71,12 @@ class LaplaceChannel(Channel):
         )
         falling = _laplace_kernels.from_above(low[1:], self.decay)
         return falling + _laplace_kernels.from_below(high[:-1], self.decay)
+
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # As of a line: two sweeps of k steps that multiply and add, and a factor before each.
+        return 4 * self.k + 4 + most_at_a_place(self.below + 1, self.k + 1)
 
     @override
     def rows(self, secrets: Ints) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.rounding import UNIT_ROUNDOFF, gamma
 
 # Steps after which a tally is left to the solvers of single tallies; most take fewer than 25.
 MAX_STEPS = 80
@@ -60,7 +61,7 @@ def maximise_many(matrix: Floats, frequencies: Floats, tol: float) -> tuple[Floa
     for _ in range(MAX_STEPS):
         q, x, s = frequencies[active], theta[active], slack[active]
         _keep_better(matrix, q, x, s, best, gaps, active)
-        going = gaps[active] > max(tol / 100, MIN_GAP)
+        going = gaps[active] > max(tol / 100, MIN_GAP) + _rounding(matrix)
         active, q, x, s = active[going], q[going], x[going], s[going]
         if not len(active):
             break
@@ -91,13 +92,19 @@ def gaps_of_many(matrix: Floats, frequencies: Floats, theta: Floats) -> Floats:
     --------
     >>> import numpy as np
     >>> matrix = np.array([[0.8, 0.2], [0.2, 0.8]])
-    >>> gaps_of_many(matrix, np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]]))
+    >>> gaps_of_many(matrix, np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])).round(12)
     array([0.])
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(frequencies > 0, frequencies / (theta @ matrix), 0.0)
         gaps = np.log((ratios @ matrix.T).max(axis=1))
-    return np.where(np.isnan(gaps), np.inf, np.maximum(gaps, 0.0))
+    gaps = np.maximum(gaps + 4 * UNIT_ROUNDOFF * np.abs(gaps) + _rounding(matrix), 0.0)
+    return np.where(np.isnan(gaps), np.inf, gaps)
+
+
+def _rounding(matrix: Floats) -> float:
+    """Bound on the rounding of a certificate: sums over the secrets, and over the reports."""
+    return gamma(sum(matrix.shape) + 8)
 
 
 def _keep_better(
