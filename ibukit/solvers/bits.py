@@ -27,9 +27,10 @@ from scipy.optimize import nnls
 from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
-from ibukit.channels import BitChannel, Channel, LookupChannel, RowMajorChannel
+from ibukit.channels import BitChannel, BitPoolChannel, Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
+from ibukit.solvers.dense.non_negative import maximise_parabola
 from ibukit.solvers.dense.product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import central_path
@@ -41,7 +42,7 @@ MAX_PASSES = 100
 MIN_ROWS_PER_SECRET = 50
 MIN_SHARE_OF_ROWS = 0.1
 # Entries of a chunk of reports that is written out, at least, so that it stays in the cache.
-MIN_CHUNK_ENTRIES = 2**15
+MIN_CHUNK_ENTRIES = 2**17
 # Rows of bits come in larger chunks, so that the overhead of calls stays small: up to one entry for
 # each eight bytes of all rows, and no more than MAX_CHUNK_ENTRIES.
 CHUNK_ENTRIES_PER_BYTE = 1 / 8
@@ -120,12 +121,15 @@ class DenseReports(Reports):
 
 @dataclass(frozen=True, eq=False)
 class BitReports(Reports):
-    """Rows of bits of one unary encoding."""
+    """Rows of bits of one unary encoding, or of a pool of small ones."""
 
-    channel: BitChannel
+    channel: BitChannel | BitPoolChannel
 
     @override
     def gradient(self, theta: Floats) -> Floats:
+        if isinstance(self.channel, BitPoolChannel):
+            return super().gradient(theta)
+
         # The compiled pass of an EM step evaluates g without keeping p.
         def share_of(rows: slice) -> Floats:
             q = self.counts[rows] / self.total
@@ -144,8 +148,11 @@ class BitReports(Reports):
         # a b (bits_x + bits_y) + b^2, so the sum over the rows is a matrix of pairs, a vector and a
         # number. The channel's own gram has all digits; this has those of single precision, which
         # is what makes a matrix worthwhile.
-        rows, counts = self.channel.packed[::stride], self.counts[::stride]
-        k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
+        sample, counts, k = (
+            self.channel.take(slice(None, None, stride)),
+            self.counts[::stride],
+            self.channel.k,
+        )
         pair_sums, bit_sums, weight = np.zeros((k, k)), np.zeros(k), 0.0
         chunk_size = max(
             MIN_CHUNK_ENTRIES,
@@ -154,13 +161,14 @@ class BitReports(Reports):
         step = max(chunk_size // k, 2 * k)
 
         def weigh(start: int) -> tuple[BitChannel, Floats, Floats, float]:
+            own = sample.take(slice(start, start + step))
             # Read-only as the rows themselves, or the kernels would be compiled for both.
-            chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
+            chunk = frozen(np.ascontiguousarray(own.packed).view())
             # The scale of a row cancels, and without it nothing underflows.
-            u = replace(self.channel, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
+            u = replace(own, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
             # Quotients are formed before they are squared: 1 / u^2 might overflow.
-            b, n = zero / u, counts[start : start + step]
-            a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
+            b, n = own.zero / u, counts[start : start + step]
+            a = np.divide(own.one - own.zero, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             bits = BitChannel(k, chunk, 1.0, 0.0, np.ones(len(chunk)))
             return bits, np.asarray(n * a * a), bits.adjoint(n * a * b), float(n @ (b * b))
 
@@ -248,7 +256,7 @@ def as_reports(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> R
     """The reports of a channel in the class that computes their Hessian fastest."""
     if isinstance(channel, PartitionedChannel):
         return PartitionedReports(channel, counts, total)
-    if isinstance(channel, BitChannel):
+    if isinstance(channel, (BitChannel, BitPoolChannel)):
         return BitReports(channel, counts, total)
     if isinstance(channel, (LookupChannel, RowMajorChannel)):
         return DenseReports(channel, counts, total)
@@ -367,9 +375,10 @@ class _Problem:
         the constant 1 does not matter; it makes the multiplier of sum y = 1 that of a likelihood.
         """
         if not self.others.channels and self.others.k <= MAX_K_LEAST_SQUARES:
-            solution = _least_squares(hessian, 1 - g - hessian @ theta)
-            if solution is not None:
-                return solution
+            start = theta if not theta.all() else np.zeros(self.others.k)
+            found = maximise_parabola(hessian, g - 1 + hessian @ theta, start, np.inf)
+            if found.is_maximiser and found.y.any():
+                return found.y / found.y.sum()
         quadratic = QuadraticTerm(
             hessian, 1 - (g - self.gradient_of_others(theta)) - hessian @ theta
         )
