@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, StackedChannel
 

@@ -32,7 +32,7 @@ ROW_CHANNELS = (BitChannel, BitPoolChannel, PartitionedChannel)
 # secrets.
 MAX_SKETCH_ROWS = 64
 # Reports for each secret from which the quadratic model of `bits` is faster than a dense matrix.
-MIN_REPORTS_PER_SECRET_FOR_BITS = 20
+MIN_REPORTS_PER_SECRET_FOR_BITS = 12
 # The passes over the rows of one mechanism take at least as long as so many multiplications of a
 # dense solver.
 MIN_WORK_OF_BITS = 500_000
