@@ -156,9 +156,9 @@ class PlaneCurvature(Curvature):
         top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL_FACTOR)
         least = max(-NEGLIGIBLE_SHARE * max(self.beside) / float(squares.max()), 1e-12 * top)
         last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL_FACTOR)))
-        place = np.clip(
-            np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL_FACTOR), 0, last
-        )
+        # A difference of logarithms: the quotient may be beyond the largest double.
+        nats_below = math.log(top) - np.log(np.maximum(tau, np.finfo(float).tiny))
+        place = np.clip(nats_below / math.log(LEVEL_FACTOR), 0, last)
         levels = []
         for j in range(last + 1):
             window = np.cos(np.clip(np.abs(place - j), 0, 1) * np.pi / 2)

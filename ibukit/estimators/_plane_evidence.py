@@ -53,11 +53,11 @@ TOL = 1e-9
 
 def most_evidence(
     tally: Tally, roughness: Roughness, penalties: Sequence[float], start: Fit, hopeless: float
-) -> tuple[float, Fit]:
-    """Return the penalty of most evidence, and a best fit for it or for one nearby.
+) -> float:
+    """Return the penalty of most evidence, refined between its neighbours in a falling sequence.
 
-    It is refined between its neighbours in a falling sequence. The first fit begins at `start`. The
-    search ends at a penalty whose evidence is `hopeless` nats below the best so far.
+    The first fit begins at `start`. The search ends at a penalty whose evidence is `hopeless` nats
+    below the best so far.
     """
     slopes, fits, evidence = [], [start], [0.0]
     for i, penalty in enumerate(penalties):
@@ -78,7 +78,7 @@ def most_evidence(
             break
     best = int(np.argmax(evidence))
     if best in (0, len(slopes) - 1):
-        return penalties[best], fits[best + 1]
+        return penalties[best]
 
     # Cached because brentq evaluates the ends again.
     @cache
@@ -98,9 +98,8 @@ def most_evidence(
     if between(inner[0]) > 0 > between(inner[1]):
         low, high = inner
     elif not (between(low) > 0 > between(high)):
-        return penalties[best], fits[best + 1]
-    found = math.exp(float(brentq(between, low, high, xtol=LOG_PENALTY_TOLERANCE, disp=False)))
-    return found, nearest_fit(fits[best + 1 :], found / tally.n)
+        return penalties[best]
+    return math.exp(float(brentq(between, low, high, xtol=LOG_PENALTY_TOLERANCE, disp=False)))
 
 
 def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, signs: int) -> float:

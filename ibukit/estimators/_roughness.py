@@ -38,6 +38,8 @@ MAX_LOG_CHANGE = 2.0
 # Factor by which the excess has fallen in a step after which a dense factor serves once more, and
 # the excess up to which it does not.
 REUSE_BELOW, REUSE_ABOVE = 0.1, 1e-6
+# Nats of all reports that the evidence may be off: within them the factor serves to the end.
+MAX_EVIDENCE_ERROR = 1e-3
 # Steps without progress after which an excess that rounding can explain is accepted as final.
 MAX_IDLE_STEPS = 3
 
@@ -273,6 +275,7 @@ def _newton(
     q = tally.frequencies
     best = Fit(u, math.inf, 0)
     factor, last_excess = None, 0.0
+    reuse_above = 0 if determined and tol * tally.n <= MAX_EVIDENCE_ERROR else REUSE_ABOVE
     step = improved = 0
     while True:
         theta = _softmax(u)
@@ -301,7 +304,7 @@ def _newton(
         # A dense factor serves again as long as it gains a digit a step: it takes ten times as long
         # as the rest of a step.
         # The last step is Newton's own, whose error is the square of the one before.
-        has_gained = REUSE_ABOVE < excess <= REUSE_BELOW * last_excess
+        has_gained = reuse_above < excess <= REUSE_BELOW * last_excess
         if not (has_gained and isinstance(factor, DenseCurvature)):
             factor = here.curvature
         last_excess = excess
@@ -325,13 +328,6 @@ def _newton(
             break
         u, step = moved, step + 1
     return replace(best, n_iter=step, factorise=lambda: best.curvature)
-
-
-def polished(tally: Tally, optimum: Fit) -> Fit:
-    """Return a best fit after one more step of Newton's, or as it is where that gains nothing."""
-    assert optimum.roughness is not None
-    one_step = Attempt(1, is_careful=False)
-    return _newton(tally, optimum.roughness, optimum.weight, optimum.u, 0.0, one_step, False)
 
 
 def nearest_fit(fits: Sequence[Fit], weight: float) -> Fit:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import overload
 
 import numpy as np
@@ -25,7 +24,6 @@ from ibukit.estimators._roughness import (
     fit,
     mean_log_likelihood,
     nearest_fit,
-    polished,
     roughness_on,
     start_near,
     structure,
@@ -213,12 +211,11 @@ def smooth(
         )
     tol = arguments.positive("tol", tol)
     how = "given"
-    near = None
+    if penalty is None:
+        penalty, how = choose_penalty(tally), "of most evidence"
+    penalty = arguments.positive("penalty", penalty)
     with one_thread():
-        if penalty is None:
-            (penalty, near), how = _most_evidence(tally, roughness), "of most evidence"
-        penalty = arguments.positive("penalty", penalty)
-        optimum = _best_fit(tally, roughness, penalty, tol, near)
+        optimum = _best_fit(tally, roughness, penalty, tol)
         met = optimum.excess <= tol
         status = Status.CONVERGED if met else Status.MAX_ITER
         target = "of the frequencies, " if of == "frequencies" else ""
@@ -296,8 +293,11 @@ def choose_penalty(tally: Tally) -> float:
     (True, True)
     """
     roughness = _roughness_of(tally)
+    if tally.k == 1:
+        # With a single secret every penalty gives the same estimate.
+        return 1.0
     with one_thread():
-        return _most_evidence(tally, roughness)[0]
+        return _most_evidence(tally, roughness)
 
 
 def _roughness_of(tally: Tally) -> Roughness:
@@ -312,12 +312,11 @@ def _roughness_of(tally: Tally) -> Roughness:
     return roughness
 
 
-def _best_fit(
-    tally: Tally, roughness: Roughness, penalty: float, tol: float, near: Fit | None
-) -> Fit:
-    """Return the best fit for a penalty, from one that is known for a similar penalty, if any."""
-    optimum = near or _uniform_fit(tally.k)
-    weight = (penalty if near else max(penalty, _uniform_penalty(tally, roughness))) / tally.n
+def _best_fit(tally: Tally, roughness: Roughness, penalty: float, tol: float) -> Fit:
+    optimum, weight = (
+        _uniform_fit(tally.k),
+        max(penalty, _uniform_penalty(tally, roughness)) / tally.n,
+    )
     # A path of falling penalties: each fit starts from that of the larger penalty before it.
     while weight > 1.001 * penalty / tally.n:
         start = start_near(tally, roughness, optimum, weight)
@@ -325,10 +324,6 @@ def _best_fit(
         weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
     start = start_near(tally, roughness, optimum, penalty / tally.n)
     optimum = fit(tally, roughness, penalty / tally.n, start, tol)
-    if near:
-        # A fit that was near enough at once gets the digits of a Newton step.
-        optimum = polished(tally, optimum)
-        optimum = replace(optimum, n_iter=near.n_iter + optimum.n_iter)
     if tally.efficiency is None:
         return optimum
     # If reports get lost there may be two maxima, one near the uniform distribution and one near
@@ -352,12 +347,8 @@ def _frequencies_of_users(tally: Tally, theta: Floats) -> Floats:
     return frequencies / frequencies.sum()
 
 
-def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, Fit]:
-    """Return the penalty of most evidence, and a best fit for it or for one nearby."""
+def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
-    if tally.k == 1:
-        # With a single secret every penalty gives the same estimate.
-        return 1.0, fits[0]
     penalties = _falling_penalties(tally, roughness)
     if tally.k > MAX_CELLS_BY_DETERMINANTS and facts.as_planar(tally.operator) is not None:
         return _plane_evidence.most_evidence(tally, roughness, penalties, fits[0], HOPELESS_NATS)
@@ -375,7 +366,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, Fit]:
     i = int(np.argmax([evidence for _, evidence in tried]))
     # At an end of the sequence there is no interval to refine.
     if i in (0, len(tried) - 1):
-        return tried[i][0], fits[i + 1]
+        return tried[i][0]
 
     def loss(log_penalty: float) -> float:
         weight = math.exp(log_penalty) / n
@@ -386,10 +377,9 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, Fit]:
 
     # Between its two neighbours the maximum is located to a hundredth of log penalty.
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
-    best_penalty = math.exp(
+    return math.exp(
         float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x)
     )
-    return best_penalty, nearest_fit(fits[i:], best_penalty / n)
 
 
 def _falling_penalties(tally: Tally, roughness: Roughness) -> list[float]:
