@@ -2,6 +2,7 @@
 
 from ibukit.channels.base import Channel as Channel
 from ibukit.channels.base import Score as Score
+from ibukit.channels.bit_pools import BitPoolChannel as BitPoolChannel
 from ibukit.channels.bits import BitChannel as BitChannel
 from ibukit.channels.dense import DenseChannel as DenseChannel
 from ibukit.channels.dense import RowMajorChannel as RowMajorChannel

@@ -70,7 +70,7 @@ class BitChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        p = _bit_kernels.look_up(self.packed, _sums_by_byte(theta, self.packed.shape[1]))
+        p = _bit_kernels.look_up(self.packed, sums_by_byte(theta, self.packed.shape[1]))
         # p_z = scale_z (zero + (one - zero) sum of theta over the set bits), in place because there
         # may be a million rows.
         p *= self.one - self.zero
@@ -85,14 +85,12 @@ class BitChannel(Channel):
         weights = w * self.scale
         gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
         _bit_kernels.gather(self.packed, weights, gathered)
-        per_bit = _by_bit(gathered)[: self.k]
+        per_bit = bit_sums(gathered)[: self.k]
         return self.zero * weights.sum() + (self.one - self.zero) * per_bit
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        # The first bit of a byte is its most significant one.
-        is_set = self.packed[:, secrets >> 3].T & (0x80 >> (secrets & 7)).astype(np.uint8)[:, None]
-        return np.where(is_set, self.one, self.zero) * self.scale
+        return np.where(is_bit_set(self.packed, secrets), self.one, self.zero) * self.scale
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
@@ -136,11 +134,17 @@ class BitChannel(Channel):
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])
 
 
+def is_bit_set(packed: NDArray[np.uint8], secrets: Ints) -> NDArray[np.uint8]:
+    """Other than 0 where the bit of a secret is set in a row, shape (len(secrets), rows)."""
+    # The first bit of a byte is its most significant one.
+    return packed[:, secrets >> 3].T & (0x80 >> (secrets & 7)).astype(np.uint8)[:, None]
+
+
 # Numpy fills the tables, a bit at a time: a loop of our own would take longer to compile than the
 # one over the rows.
 
 
-def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
+def sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
     """For each byte column the sums of theta over the set bits of each of the 256 values.
 
     Bit after bit from the most significant: a value whose lower bits are 0 is known, and setting
@@ -156,10 +160,10 @@ def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
     return table
 
 
-def _by_bit(gathered: Floats) -> Floats:
+def bit_sums(gathered: Floats) -> Floats:
     """For each bit the sum of the table over the values of its byte in which it is set.
 
-    The transpose of `_sums_by_byte`. Bit after bit the table is folded: its second half, the values
+    The transpose of `sums_by_byte`. Bit after bit the table is folded: its second half, the values
     with this bit, is summed and then added to the first.
     """
     each = np.empty((len(gathered), 8))

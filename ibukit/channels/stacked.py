@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_scores
+from ibukit.channels.bit_pools import BitPoolChannel, can_be_pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,35 +44,44 @@ class StackedChannel(Channel):
     k: int
     starts: tuple[int, ...]
 
-    @property
+    @cached_property
     @override
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         return sum(channel.size for channel in self.channels)
+
+    @cached_property
+    def blocks(self) -> tuple[Channel, ...]:
+        """The channels, but neighbours with few rows of bits as one, all of them in their order."""
+        blocks: list[Channel] = []
+        for is_pool, run in groupby(self.channels, can_be_pooled):
+            channels: list[Any] = list(run)
+            blocks += [BitPoolChannel.of(channels)] if is_pool and len(channels) > 1 else channels
+        return tuple(blocks)
 
     @override
     def forward(self, theta: Floats) -> Floats:
         # np.concatenate needs at least one array, even for a stack of none.
-        return np.concatenate([np.empty(0), *(channel.forward(theta) for channel in self.channels)])
+        return np.concatenate([np.empty(0), *(block.forward(theta) for block in self.blocks)])
 
     @override
     def adjoint(self, w: Floats) -> Floats:
         total = np.zeros(self.k)
-        for channel, own in self._with_slices(w):
-            total += channel.adjoint(own)
+        for block, own in self.split(w):
+            total += block.adjoint(own)
         return total
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_scores(channel.score(theta, own) for channel, own in self._with_slices(counts))
+        return sum_scores(block.score(theta, own) for block, own in self.split(counts))
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        scores = (channel.upper_score(theta, own) for channel, own in self._with_slices(counts))
-        return sum_scores(scores).raised(gamma(len(self.channels)))
+        scores = (channel.upper_score(theta, own) for channel, own in self.split(counts))
+        return sum_scores(scores).raised(gamma(len(self.blocks)))
 
     @override
     def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score | None:
-        parts = list(self._with_slices(counts))
+        parts = list(self.split(counts))
         sharper = [channel.sharper_score(theta, own) for channel, own in parts]
         if all(score is None for score in sharper):
             return None
@@ -77,21 +89,21 @@ class StackedChannel(Channel):
             channel.upper_score(theta, own) if score is None else score
             for (channel, own), score in zip(parts, sharper, strict=True)
         )
-        return sum_scores(scores).raised(gamma(len(self.channels)))
+        return sum_scores(scores).raised(gamma(len(self.blocks)))
 
     @override
     def rows(self, secrets: Ints) -> Floats:
         none = np.empty((len(secrets), 0))
-        return np.concatenate([none, *(channel.rows(secrets) for channel in self.channels)], axis=1)
+        return np.concatenate([none, *(block.rows(secrets) for block in self.blocks)], axis=1)
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        for channel, own in self._with_slices(weights):
-            channel.add_gram(total, own)
+        for block, own in self.split(weights):
+            block.add_gram(total, own)
 
-    def _with_slices(self, vector: Floats | Ints) -> Iterator[tuple[Channel, Any]]:
-        """Each channel with its slice of a vector over all reports."""
-        # np.split returns one empty slice, not none, if there are no channels.
-        return zip(
-            self.channels, np.split(vector, self.starts) if self.channels else [], strict=True
-        )
+    def split(self, vector: Floats | Ints) -> Iterator[tuple[Channel, Any]]:
+        """Each block with its slice of a vector over all reports."""
+        start = 0
+        for block in self.blocks:
+            yield block, vector[start : start + block.size]
+            start += block.size

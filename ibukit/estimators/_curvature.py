@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dgbtrf, dgbtrs
+from scipy.linalg.lapack import dgbtrf, dgbtrs, dpotrf, dpotrs
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
@@ -52,13 +51,19 @@ class Determined(Curvature):
 
 @dataclass(frozen=True, eq=False)
 class DenseCurvature(Determined):
-    """Cholesky's factor, the lower triangle, shape (k, k)."""
+    """Cholesky's factor, the lower triangle of a matrix of shape (k, k) in Fortran order."""
 
     factor: Floats
 
     @override
     def solve(self, side: Floats) -> Floats:
-        return cho_solve((self.factor, True), side)
+        return np.asarray(dpotrs(self.factor, side, lower=1)[0])
+
+    @override
+    def step(self, rise: Floats, root: Floats) -> Floats:
+        # Both sides at once: one pass over the factor.
+        v, out = self.solve(np.asfortranarray([rise, root]).T).T
+        return v - out * (root @ v) / (root @ out)
 
     @property
     @override
@@ -138,14 +143,17 @@ def line_curvature(
 
 
 def dense_curvature(matrix: Floats) -> Curvature | None:
-    """Return H by its Cholesky factor; None if no ridge makes it positive definite."""
+    """Return H by its Cholesky factor; None if no ridge makes it positive definite.
+
+    Only the lower triangle of `matrix` is read.
+    """
     for ridge in RIDGES:
-        try:
-            return DenseCurvature(
-                np.tril(cho_factor(matrix + np.diag(ridge * np.diag(matrix)), lower=True)[0])
-            )
-        except (LinAlgError, ValueError):
-            continue
+        ridged = np.array(matrix, order="F")
+        ridged.flat[:: len(ridged) + 1] *= 1 + ridge
+        factor, failed = dpotrf(ridged, lower=1, clean=0, overwrite_a=1)
+        # Infinite and missing entries have factors as well.
+        if not failed and np.isfinite(factor.diagonal()).all():
+            return DenseCurvature(factor)
     return None
 
 

@@ -46,6 +46,9 @@ MAX_CONJUGATE = 1000
 # Factor by which tau falls from level to level, and share of c below which the reports are
 # negligible in the preconditioner.
 LEVEL_FACTOR, NEGLIGIBLE_SHARE = 20.0, 0.03
+# Cells on a side up to which a product with the matrix of a cosine transform takes less time than
+# the call of a fast one.
+MAX_SIDE_OF_MATRICES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +158,9 @@ class PlaneCurvature(Curvature):
         top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL_FACTOR)
         least = max(-NEGLIGIBLE_SHARE * max(self.beside) / float(squares.max()), 1e-12 * top)
         last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL_FACTOR)))
-        place = np.clip(
-            np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL_FACTOR), 0, last
-        )
+        # A difference of logarithms: the quotient may be beyond the largest double.
+        nats_below = math.log(top) - np.log(np.maximum(tau, np.finfo(float).tiny))
+        place = np.clip(nats_below / math.log(LEVEL_FACTOR), 0, last)
         levels = []
         for j in range(last + 1):
             window = np.cos(np.clip(np.abs(place - j), 0, 1) * np.pi / 2)
@@ -179,12 +182,28 @@ class PlaneCurvature(Curvature):
         # Scaled to stay within the range of single precision.
         unit = float(np.abs(r).max(initial=0.0)) or 1.0
         field = (r / unit).reshape(self.channel.shape)
+        if max(self.channel.shape) <= MAX_SIDE_OF_MATRICES:
+            windows, inverses, (rows, cols) = self._stacked_levels
+            waves = rows @ (windows * field.astype(windows.dtype)) @ cols.T
+            waves *= inverses
+            total = np.einsum("lij,lij->ij", windows, rows.T @ waves @ cols, dtype=np.float64)
+            return unit * total.ravel()
         total = np.zeros(self.channel.shape)
         for window, inverse in self._levels:
             waves = fft.dctn(window * field.astype(window.dtype), norm="ortho")
             waves *= inverse
             total += window * fft.idctn(waves, norm="ortho", overwrite_x=True)
         return unit * total.ravel()
+
+    @cached_property
+    def _stacked_levels(self) -> tuple[Reals, Reals, tuple[Reals, Reals]]:
+        """The windows, the inverse eigenvalues, and the matrices of both cosine transforms."""
+        windows, inverses = (np.array(each) for each in zip(*self._levels, strict=True))
+        rows, cols = (
+            fft.dct(np.eye(n, dtype=windows.dtype), axis=0, norm="ortho")
+            for n in self.channel.shape
+        )
+        return windows, inverses, (rows, cols)
 
 
 @lru_cache(maxsize=64)

@@ -24,11 +24,17 @@ from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_softmax
 
 from ibukit._ground.arguments import Floats
 from ibukit.estimators._plane_curvature import PlaneCurvature
-from ibukit.estimators._roughness import Fit, Roughness, fit, plane_curvature
+from ibukit.estimators._roughness import (
+    Fit,
+    Roughness,
+    fit,
+    nearest_fit,
+    plane_curvature,
+    start_near,
+)
 from ibukit.tally.tally import Tally
 
 # Draws of signs for comparing penalties, and for locating the maximum. Their seed is fixed, so that
@@ -39,6 +45,8 @@ FEW_SIGNS, MANY_SIGNS, SEED_OF_SIGNS = 4, 16, 0
 MAX_CHANGE, MAX_LOG_PROBABILITY_CHANGE = 0.1, 0.5
 # Tolerance of log penalty at the maximum, below the error that the draws leave.
 LOG_PENALTY_TOLERANCE = 0.02
+# Change of log penalty from the guess by few draws to the other end of the first interval.
+NEAR_GUESS = 0.15
 # Certified excess of each fit, nats per report.
 TOL = 1e-9
 
@@ -53,7 +61,8 @@ def most_evidence(
     """
     slopes, fits, evidence = [], [start], [0.0]
     for i, penalty in enumerate(penalties):
-        optimum = fit(tally, roughness, penalty / tally.n, fits[-1].u, TOL)
+        weight = penalty / tally.n
+        optimum = fit(tally, roughness, weight, start_near(tally, roughness, fits[-1], weight), TOL)
         rise = slope(tally, roughness, penalty, optimum, FEW_SIGNS)
         # Where the fit becomes a comb the system cannot be solved any more.
         if not math.isfinite(rise):
@@ -74,11 +83,21 @@ def most_evidence(
     # Cached because brentq evaluates the ends again.
     @cache
     def between(log_penalty: float) -> float:
-        again = fit(tally, roughness, math.exp(log_penalty) / tally.n, fits[best + 2].u, TOL)
+        weight = math.exp(log_penalty) / tally.n
+        nearest = nearest_fit(fits[best + 1 :], weight)
+        again = fit(tally, roughness, weight, start_near(tally, roughness, nearest, weight), TOL)
+        fits.append(again)
         return slope(tally, roughness, math.exp(log_penalty), again, MANY_SIGNS)
 
     low, high = math.log(penalties[best + 1]), math.log(penalties[best - 1])
-    if not (between(low) > 0 > between(high)):
+    # Few draws tell about where the slope is 0: mostly a small interval around it has the maximum.
+    ends = [math.log(penalties[i]) for i in (best + 1, best, best - 1)]
+    guess = float(np.interp(0.0, [-slopes[i] for i in (best + 1, best, best - 1)], ends))
+    beyond = guess + math.copysign(NEAR_GUESS, between(guess))
+    inner = sorted((guess, min(max(beyond, low), high)))
+    if between(inner[0]) > 0 > between(inner[1]):
+        low, high = inner
+    elif not (between(low) > 0 > between(high)):
         return penalties[best]
     return math.exp(float(brentq(between, low, high, xtol=LOG_PENALTY_TOLERANCE, disp=False)))
 
@@ -88,10 +107,9 @@ def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, sign
     u, weight = optimum.u, penalty / tally.n
     curvature, rough = plane_curvature(tally, roughness, weight, u), roughness(u)
     # The derivative of the best fit: Newton's step for the change of the gradient.
-    v = curvature.step(
-        curvature.root * weight * (roughness.minus_gradient(u) + rough), curvature.root
-    )
-    move = v * np.exp(np.minimum(-log_softmax(u) / 2, 700))
+    move = optimum.trend
+    if move is None:
+        return math.nan
     change = min(MAX_CHANGE, MAX_LOG_PROBABILITY_CHANGE / max(float(np.abs(move).max()), 1e-300))
     more, less = (
         plane_curvature(

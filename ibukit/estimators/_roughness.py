@@ -9,7 +9,9 @@ penalty needs all its digits.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +19,13 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel, PlaneChannel, facts
+from ibukit.channels._gram_kernels import mirror
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimators._curvature import (
     Curvature,
+    DenseCurvature,
     dense_curvature,
     line_curvature,
     saddle_free_curvature,
@@ -31,6 +35,11 @@ from ibukit.tally.tally import Tally
 
 # Largest change of log sqrt theta in one step. Beyond it the quadratic model means little.
 MAX_LOG_CHANGE = 2.0
+# Factor by which the excess has fallen in a step after which a dense factor serves once more, and
+# the excess up to which it does not.
+REUSE_BELOW, REUSE_ABOVE = 0.1, 1e-6
+# Nats of all reports that the evidence may be off: within them the factor serves to the end.
+MAX_EVIDENCE_ERROR = 1e-3
 # Steps without progress after which an excess that rounding can explain is accepted as final.
 MAX_IDLE_STEPS = 3
 
@@ -87,10 +96,16 @@ class Roughness:
 
     def curvature(self, u: Floats) -> Floats:
         """Return twice the Hessian of R, scaled by sqrt theta on both sides, shape (k, k)."""
-        # d^2 R / dtheta_x dtheta_y = -1 / (2 d^2 sqrt(theta_x theta_y)): scaled, a constant.
-        matrix = np.diag(self.diagonal(u))
-        matrix[self.one, self.other] = matrix[self.other, self.one] = -self.weight
+        matrix = np.zeros((self.k, self.k))
+        self.add_curvature(matrix, 1.0, u)
         return matrix
+
+    def add_curvature(self, total: Floats, c: float, u: Floats) -> None:
+        """Add c times `curvature` to a matrix."""
+        # d^2 R / dtheta_x dtheta_y = -1 / (2 d^2 sqrt(theta_x theta_y)): scaled, a constant.
+        total.flat[:: self.k + 1] += c * self.diagonal(u)
+        total[self.one, self.other] -= c * self.weight
+        total[self.other, self.one] -= c * self.weight
 
     def diagonal(self, u: Floats) -> Floats:
         """Return the diagonal of `curvature`; its other entries are minus the weights."""
@@ -182,14 +197,33 @@ class Fit:
 
     `excess` is the certificate, nats per report: no distribution has a penalised mean
     log-likelihood above this one's by more; if reports get lost, none of which the same share is
-    seen. `curvature` is -1/4 its second derivatives along sqrt
-    theta, to solve with.
+    seen.
     """
 
     u: Floats
     excess: float
     n_iter: int
-    curvature: Curvature | None
+    weight: float = math.inf
+    """That of the roughness, the penalty over the number of reports."""
+    roughness: Roughness | None = None
+    factorise: Callable[[], Curvature | None] = lambda: None
+
+    @cached_property
+    def curvature(self) -> Curvature | None:
+        """-1/4 the second derivatives along sqrt theta, to solve with; None if it is singular."""
+        return self.factorise()
+
+    @cached_property
+    def trend(self) -> Floats | None:
+        """The derivative of u in the logarithm of the weight; None if it is not known."""
+        curvature, roughness, u = self.curvature, self.roughness, self.u
+        if curvature is None or roughness is None:
+            return None
+        # Newton's step for the change of the gradient.
+        root = np.sqrt(self.theta)
+        rise = root * self.weight * (roughness.minus_gradient(u) + roughness(u))
+        move = curvature.step(rise, root) * np.exp(np.minimum(-_log_root(u), 700))
+        return move if np.isfinite(move).all() else None
 
     @property
     def theta(self) -> Floats:
@@ -239,7 +273,9 @@ def _newton(
     determined: bool,
 ) -> Fit:
     q = tally.frequencies
-    best = Fit(u, math.inf, 0, None)
+    best = Fit(u, math.inf, 0)
+    factor, last_excess = None, 0.0
+    reuse_above = 0 if determined and tol * tally.n <= MAX_EVIDENCE_ERROR else REUSE_ABOVE
     step = improved = 0
     while True:
         theta = _softmax(u)
@@ -253,10 +289,26 @@ def _newton(
         # theta = 0 reads sqrt theta . v = 0.
         root = np.sqrt(theta)
         careful = attempt.is_careful
-        factor = _curvature(tally, q / p**2, root, roughness, weight, u, careful, determined)
+        here = Fit(
+            u,
+            excess,
+            step,
+            weight,
+            roughness,
+            partial(_curvature, tally, q / p**2, root, roughness, weight, u, careful, determined),
+        )
         if excess < best.excess:
-            best, improved = Fit(u, excess, step, factor), step
-        if excess <= tol or step == attempt.max_steps or factor is None:
+            best, improved = here, step
+        if excess <= tol or step == attempt.max_steps:
+            break
+        # A dense factor serves again as long as it gains a digit a step: it takes ten times as long
+        # as the rest of a step.
+        # The last step is Newton's own, whose error is the square of the one before.
+        has_gained = reuse_above < excess <= REUSE_BELOW * last_excess
+        if not (has_gained and isinstance(factor, DenseCurvature)):
+            factor = here.curvature
+        last_excess = excess
+        if factor is None:
             break
         # Near the maximum rounding may stop the excess from falling to the tolerance.
         if step - improved >= MAX_IDLE_STEPS and best.excess <= _rounding_error(
@@ -275,7 +327,29 @@ def _newton(
         if moved is None:
             break
         u, step = moved, step + 1
-    return replace(best, n_iter=step)
+    return replace(best, n_iter=step, factorise=lambda: best.curvature)
+
+
+def nearest_fit(fits: Sequence[Fit], weight: float) -> Fit:
+    """Return the best fit whose weight of the roughness is nearest, by its logarithm."""
+    return min(fits, key=lambda each: abs(math.log(each.weight / weight)))
+
+
+def start_near(tally: Tally, roughness: Roughness, optimum: Fit, weight: float) -> Floats:
+    """Return a start for another weight than that of a best fit: the likeliest of three.
+
+    They are the best fit, and it continued by its derivative in the logarithm of the weight, or in
+    the inverse, in which it is linear as long as it is nearly uniform.
+    """
+    along = optimum.trend
+    if along is None:
+        return optimum.u
+    ratio = optimum.weight / weight
+    starts = [optimum.u]
+    for length in (-math.log(ratio), 1 - ratio):
+        start = optimum.u + np.clip(length * along, -MAX_LOG_CHANGE, MAX_LOG_CHANGE)
+        starts.append(start - _log_mean_exp(start))
+    return max(starts, key=lambda u: _value(tally, roughness, weight, u))
 
 
 def _rounding_error(roughness: Roughness, weight: float, u: Floats) -> float:
@@ -333,10 +407,16 @@ def _curvature(
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
         return _plane_curvature(plane, w, root, roughness, weight, u, careful)
+    seen = root if tally.efficiency is None else root * tally.efficiency
+    # Fortran order is that of LAPACK, and one triangle of the reports' term is enough for it.
+    matrix = np.zeros((tally.k, tally.k), order="F")
+    operator.add_gram(matrix, w)
+    matrix *= seen
+    matrix *= seen[:, None]
+    roughness.add_curvature(matrix, c, u)
     if tally.efficiency is None:
-        return dense_curvature(root[:, None] * operator.gram(w) * root + c * roughness.curvature(u))
-    seen = root * tally.efficiency
-    matrix = seen[:, None] * operator.gram(w) * seen + c * roughness.curvature(u)
+        return dense_curvature(matrix)
+    mirror(matrix)
     # The share that is seen takes curvature away; root root^T gives it back along sqrt theta, which
     # no step takes.
     of_share = seen / (root @ seen)

@@ -23,7 +23,9 @@ from ibukit.estimators._roughness import (
     Roughness,
     fit,
     mean_log_likelihood,
+    nearest_fit,
     roughness_on,
+    start_near,
     structure,
 )
 from ibukit.estimators.certificate import certified
@@ -317,9 +319,11 @@ def _best_fit(tally: Tally, roughness: Roughness, penalty: float, tol: float) ->
     )
     # A path of falling penalties: each fit starts from that of the larger penalty before it.
     while weight > 1.001 * penalty / tally.n:
-        optimum = fit(tally, roughness, weight, optimum.u, 1e-6)
+        start = start_near(tally, roughness, optimum, weight)
+        optimum = fit(tally, roughness, weight, start, 1e-6)
         weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
-    optimum = fit(tally, roughness, penalty / tally.n, optimum.u, tol)
+    start = start_near(tally, roughness, optimum, penalty / tally.n)
+    optimum = fit(tally, roughness, penalty / tally.n, start, tol)
     if tally.efficiency is None:
         return optimum
     # If reports get lost there may be two maxima, one near the uniform distribution and one near
@@ -351,7 +355,8 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     # Penalties fall by a constant factor, until the evidence is far below the best so far.
     best = -math.inf
     for penalty in penalties:
-        optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9, determined=True)
+        start = start_near(tally, roughness, fits[-1], penalty / n)
+        optimum = fit(tally, roughness, penalty / n, start, 1e-9, determined=True)
         evidence = _evidence(tally, roughness, penalty, optimum)
         tried.append((penalty, evidence))
         fits.append(optimum)
@@ -364,9 +369,10 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         return tried[i][0]
 
     def loss(log_penalty: float) -> float:
-        again = fit(
-            tally, roughness, math.exp(log_penalty) / n, fits[i + 1].u, 1e-9, determined=True
-        )
+        weight = math.exp(log_penalty) / n
+        start = start_near(tally, roughness, nearest_fit(fits[i:], weight), weight)
+        again = fit(tally, roughness, weight, start, 1e-9, determined=True)
+        fits.append(again)
         return -_evidence(tally, roughness, math.exp(log_penalty), again)
 
     # Between its two neighbours the maximum is located to a hundredth of log penalty.
@@ -405,4 +411,4 @@ def _uniform_penalty(tally: Tally, roughness: Roughness) -> float:
 
 
 def _uniform_fit(k: int) -> Fit:
-    return Fit(np.zeros(k), math.inf, 0, None)
+    return Fit(np.zeros(k), math.inf, 0)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
@@ -99,22 +101,29 @@ class Profile:
     def _share_inside(self, inside: Tilted, outside: Tilted) -> float:
         """Return the share of the segment from a member to a distribution outside that is in."""
         q, rise = self.likelihood.q, outside.p - inside.p
+
+        def mixed(share: float) -> Floats:
+            # Not inside.p + share * rise, which may round a tiny probability to 0.
+            return np.asarray((1 - share) * inside.p + share * outside.p)
+
         low, high = 0.0, 1.0
         fit_low, fit_high = inside.fit, outside.fit
         for _ in range(MAX_NARROWINGS):
             # f is concave along the segment: a chord leaves the region too early, a tangent too
             # late.
             if math.isfinite(fit_high):
-                p = inside.p + high * rise
-                tangent = high + (self.floor - fit_high) / float(q @ (rise / p))
+                # Where a fitted probability is subnormal f may fall infinitely fast.
+                with np.errstate(over="ignore"):
+                    slope = float(q @ (rise / mixed(high)))
+                tangent = high + (self.floor - fit_high) / slope if slope < 0 else high
                 chord = low + (high - low) * (fit_low - self.floor) / (fit_low - fit_high)
                 high, low = min(high, tangent), max(low, min(chord, tangent))
             else:
                 middle = (low + high) / 2
-                is_in = self.likelihood.fit_of(inside.p + middle * rise) >= self.floor
+                is_in = self.likelihood.fit_of(mixed(middle)) >= self.floor
                 low, high = (middle, high) if is_in else (low, middle)
-            fit_low = self.likelihood.fit_of(inside.p + low * rise)
-            fit_high = self.likelihood.fit_of(inside.p + high * rise)
+            fit_low = self.likelihood.fit_of(mixed(low))
+            fit_high = self.likelihood.fit_of(mixed(high))
             # Rounding may have the order of the two reversed at last.
             if high - low <= SEGMENT_TOLERANCE or not fit_high < self.floor <= fit_low:
                 break

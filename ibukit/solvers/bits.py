@@ -8,7 +8,7 @@ maximises over the simplex
     l(theta) + g . (y - theta) - 1/2 (y - theta) B (y - theta) + likelihood of the others at y,
 
 where the gradient g is exact: one pass over all rows. B is kept, and corrected by the gradients
-that follow (BFGS). The maximiser is found by non-negative least squares or by the interior point.
+that follow (BFGS). The maximiser is found by an active set or by the interior point.
 The certificate is that of the exact gradient.
 """
 
@@ -21,17 +21,16 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
-from scipy.optimize import nnls
 
 from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.single_precision import probe
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
-from ibukit.channels import BitChannel, Channel, LookupChannel, RowMajorChannel
+from ibukit.channels import BitChannel, BitPoolChannel, Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
+from ibukit.solvers.dense.non_negative import maximise_parabola
 from ibukit.solvers.dense.product import Singles, fits, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import central_path
@@ -46,6 +45,7 @@ MIN_SHARE_OF_ROWS = 0.1
 MIN_CHUNK_ENTRIES = 2**15
 # Rows of bits come in larger chunks, so that the overhead of calls stays small: up to one entry for
 # each eight bytes of all rows, and no more than MAX_CHUNK_ENTRIES.
+MIN_CHUNK_ENTRIES_OF_BITS = 2**17
 CHUNK_ENTRIES_PER_BYTE = 1 / 8
 MAX_CHUNK_ENTRIES = 2**20
 # Rows in which the mean number of set bits is counted.
@@ -58,8 +58,10 @@ WARM_START_STRIDE = 10
 WARM_START_EXCESS = 1e-4
 # With fewer secrets a pass costs less than a warm start saves.
 MIN_K_FOR_WARM_START = 500
-# Secrets up to which non-negative least squares are faster than the interior point.
-MAX_K_LEAST_SQUARES = 200
+# Secrets up to which an active set is faster than the interior point.
+MAX_K_ACTIVE_SET = 1000
+# Work of the active set, in systems of all secrets, after which the interior point takes over.
+MAX_FULL_SYSTEMS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +131,15 @@ class DenseReports(Reports):
 
 @dataclass(frozen=True, eq=False)
 class BitReports(Reports):
-    """Rows of bits of one unary encoding."""
+    """Rows of bits of one unary encoding, or of a pool of small ones."""
 
-    channel: BitChannel
+    channel: BitChannel | BitPoolChannel
 
     @override
     def gradient(self, theta: Floats) -> Floats:
+        if isinstance(self.channel, BitPoolChannel):
+            return super().gradient(theta)
+
         # The compiled pass of an EM step evaluates g without keeping p.
         def share_of(rows: slice) -> Floats:
             q = self.counts[rows] / self.total
@@ -153,22 +158,27 @@ class BitReports(Reports):
         # a b (bits_x + bits_y) + b^2, so the sum over the rows is a matrix of pairs, a vector and a
         # number. The channel's own gram has all digits; this has those of single precision, which
         # is what makes a matrix worthwhile.
-        rows, counts = self.channel.packed[::stride], self.counts[::stride]
-        k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
+        sample, counts, k = (
+            self.channel.take(slice(None, None, stride)),
+            self.counts[::stride],
+            self.channel.k,
+        )
         chunk_size = max(
-            MIN_CHUNK_ENTRIES,
+            MIN_CHUNK_ENTRIES_OF_BITS,
             min(MAX_CHUNK_ENTRIES, int(CHUNK_ENTRIES_PER_BYTE * self.channel.packed.nbytes)),
         )
         step = max(chunk_size // k, 2 * k)
 
         def weigh(start: int) -> tuple[BitChannel, Floats, Floats, float]:
+            own = sample.take(slice(start, start + step))
             # Read-only as the rows themselves, or the kernels would be compiled for both.
-            chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
+            chunk = frozen(np.ascontiguousarray(own.packed).view())
             # The scale of a row cancels, and without it nothing underflows.
-            u = replace(self.channel, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
+            u = replace(own, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
             # Quotients are formed before they are squared: 1 / u^2 might overflow.
-            b, n = zero / u, counts[start : start + step]
-            a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
+            # Contiguous doubles, so that whole numbers give the same digits as floats.
+            b, n = own.zero / u, np.ascontiguousarray(counts[start : start + step], np.float64)
+            a = np.divide(own.one - own.zero, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             bits = BitChannel(k, chunk, 1.0, 0.0, np.ones(len(chunk)))
             return bits, np.asarray(n * a * a), bits.adjoint(n * a * b), float(n @ (b * b))
 
@@ -286,7 +296,7 @@ def as_reports(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> R
     """The reports of a channel in the class that computes their Hessian fastest."""
     if isinstance(channel, PartitionedChannel):
         return PartitionedReports(channel, counts, total)
-    if isinstance(channel, BitChannel):
+    if isinstance(channel, (BitChannel, BitPoolChannel)):
         return BitReports(channel, counts, total)
     if isinstance(channel, (LookupChannel, RowMajorChannel)):
         return DenseReports(channel, counts, total)
@@ -404,8 +414,8 @@ class _Problem:
         As 1/2 y H y + (c - 1) . y the parabola's negative has c = 1 - g - H theta. On the simplex
         the constant 1 does not matter; it makes the multiplier of sum y = 1 that of a likelihood.
         """
-        if not self.others.channels and self.others.k <= MAX_K_LEAST_SQUARES:
-            solution = _least_squares(hessian, 1 - g - hessian @ theta)
+        if not self.others.channels and self.others.k <= MAX_K_ACTIVE_SET:
+            solution = _without_sum(hessian, g - 1 + hessian @ theta, theta)
             if solution is not None:
                 return solution
         quadratic = QuadraticTerm(
@@ -429,6 +439,18 @@ class _Problem:
         return solution / solution.sum()
 
 
+def _without_sum(hessian: Floats, b: Floats, theta: Floats) -> Floats | None:
+    """Maximiser of b . y - 1/2 y H y over y >= 0, scaled to sum 1; None if there is no such point.
+
+    The last support is that of the next maximiser up to few secrets. From a theta without zeros
+    nearly all would have to leave, so the first step begins at no mass.
+    """
+    k = len(theta)
+    start = np.zeros(k) if theta.all() else theta
+    found = maximise_parabola(hessian, b, start, MAX_FULL_SYSTEMS * k**3 / 3)
+    return found.y / found.y.sum() if found.is_maximiser and found.y.any() else None
+
+
 def _bfgs_update(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
     """The BFGS update: a Hessian that maps the last step to the change of the gradient.
 
@@ -445,16 +467,3 @@ def _bfgs_update(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
         + np.outer(fallen, fallen) / curvature
         - np.outer(predicted, predicted) / predicted_curvature
     )
-
-
-def _least_squares(hessian: Floats, c: Floats) -> Floats | None:
-    """Minimiser of 1/2 x H x + c . x over x >= 0, scaled to sum 1; None if H is not definite.
-
-    With H = L L^T it is the minimiser of |L^T x + L^-1 c|.
-    """
-    try:
-        root = cholesky(hessian, lower=True, check_finite=False)
-        solution, _ = nnls(root.T, -solve_triangular(root, c, lower=True, check_finite=False))
-    except (LinAlgError, RuntimeError):
-        return None
-    return solution / solution.sum() if solution.any() else None

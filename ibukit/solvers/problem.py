@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, StackedChannel
@@ -60,11 +57,10 @@ class Problem:
 
     @cached_property
     def parts(self) -> tuple[tuple[Channel, Ints | Floats], ...]:
-        """Each channel of a stack with its counts."""
+        """Each channel of a stack with its counts, small channels of a kind in one."""
         if type(self.channel) is not StackedChannel:
             return ((self.channel, self.counts),)
-        pieces: list[Any] = np.split(self.counts, self.channel.starts)
-        return tuple(zip(self.channel.channels, pieces, strict=True))
+        return tuple(self.channel.split(self.counts))
 
     def gap(self, theta: Floats) -> float:
         r"""The certificate, :math:`\log \max g`, nats per report.

@@ -12,6 +12,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.limits import max_dense_entries, max_factorised_order
 from ibukit.channels import (
     BitChannel,
+    BitPoolChannel,
     Channel,
     DenseChannel,
     HadamardChannel,
@@ -26,12 +27,12 @@ from ibukit.solvers.problem import Problem
 from ibukit.solvers.responses import response_pool, water_filling
 
 # Channels of which there may be as many reports as users.
-ROW_CHANNELS = (BitChannel, PartitionedChannel)
+ROW_CHANNELS = (BitChannel, BitPoolChannel, PartitionedChannel)
 # Rows of a sketch up to which its normal equations are cheap: one look-up for each row and pair of
 # secrets.
 MAX_SKETCH_ROWS = 64
 # Reports for each secret from which the quadratic model of `bits` is faster than a dense matrix.
-MIN_REPORTS_PER_SECRET_FOR_BITS = 20
+MIN_REPORTS_PER_SECRET_FOR_BITS = 12
 # The passes over the rows of one mechanism take at least as long as so many multiplications of a
 # dense solver.
 MIN_WORK_OF_BITS = 500_000

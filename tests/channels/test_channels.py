@@ -72,6 +72,11 @@ OURS = {
 OURS["stack"] = StackedChannel(
     (ResponseChannel(3, np.arange(3), 0.6, 0.2), DenseChannel(MATRIX), Stranger()), 3, (3, 7)
 )
+OURS["pooled bits"] = sum(
+    mechanism(9, 1.0).simulate([3] * 9, np.random.default_rng(4))
+    for mechanism in (ik.Rappor, ik.OptimizedUnaryEncoding, ik.SubsetSelection)
+).operator
+OURS["some of a pool"] = OURS["pooled bits"].blocks[0].take(np.array([40, 3, 3, 60]))
 OURS["adversaries"] = OURS["k-RR, some"].with_one_more(np.array([0.0, 1.0]))
 OURS["taken"] = Stranger().take(np.array([3, 1]))
 

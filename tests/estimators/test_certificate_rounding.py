@@ -9,6 +9,7 @@ import pytest
 import ibukit as ik
 from ibukit.channels import (
     BitChannel,
+    BitPoolChannel,
     DenseChannel,
     LineChannel,
     ResponseChannel,
@@ -34,6 +35,9 @@ def entry(channel, x, z, number=Fraction):
     if isinstance(channel, BitChannel):
         is_set = channel.packed[z, x // 8] >> (7 - x % 8) & 1
         return number(channel.scale[z]) * number(channel.one if is_set else channel.zero)
+    if isinstance(channel, BitPoolChannel):
+        is_set = channel.packed[z, x // 8] >> (7 - x % 8) & 1
+        return number(channel.scale[z]) * number((channel.one if is_set else channel.zero)[z])
     if isinstance(channel, PlaneChannel):
         if channel.kinds[z] == FAR:
             far = np.flatnonzero(channel.kinds == FAR).tolist()
@@ -95,6 +99,10 @@ def bits(rng, k, s):
     return BitChannel(k, packed, float(one), float(zero), rng.uniform(0.1, 1, s))
 
 
+def pool_of_bits(rng, k, s):
+    return BitPoolChannel.of([bits(rng, k, s) for _ in range(4)])
+
+
 def planar(rng, k, s):
     grid = ik.Grid(int(rng.integers(1, 4)), int(rng.integers(2, 6)))
     reports = rng.permutation(len(grid))[: max(1, min(s, len(grid)))]
@@ -119,7 +127,7 @@ def planar(rng, k, s):
 
 
 def pool(rng, k, s):
-    parts = tuple(kind(rng, k, s) for kind in (dense, response, line, bits))
+    parts = tuple(kind(rng, k, s) for kind in (dense, response, line, bits, bits))
     starts = tuple(np.cumsum([part.size for part in parts])[:-1].tolist())
     return StackedChannel(parts, k, starts)
 
@@ -131,6 +139,7 @@ KINDS = {
     "line": line,
     "bits": bits,
     "FFT planes": planar,
+    "pool of bits": pool_of_bits,
 }
 
 

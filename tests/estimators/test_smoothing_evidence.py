@@ -75,7 +75,7 @@ def test_where_more_draws_see_no_top_between_the_neighbours_the_best_of_all_is_t
     monkeypatch.setattr(_plane_evidence, "fit", lambda *settings: start)
     tally, start = (
         ik.RandomizedResponse(2, 1.0).tally_counts([1, 1]),
-        Fit(np.zeros(2), 0.0, 0, None),
+        Fit(np.zeros(2), 0.0, 0),
     )
     best = _plane_evidence.most_evidence(tally, None, [27.0, 9.0, 3.0, 1.0, 1 / 3], start, math.inf)
     assert best == pytest.approx(found, rel=_plane_evidence.LOG_PENALTY_TOLERANCE)

@@ -447,3 +447,14 @@ def test_tallies_of_another_likelihood_are_refused():
         for method in ("calibrated",) if tally is lossy else ("profile", "guaranteed"):
             with pytest.raises(ValueError, match=says):
                 ik.mle(tally).interval(method=method)
+
+
+def test_a_segment_may_end_where_a_report_has_next_to_no_probability():
+    """The probability of 4 falls from 1/3 to 1e-63: adding the difference would make it 0."""
+    tally = ik.LinearGeometric(ik.Line(0, 9), 36.0).tally([-500] * 3 + [4] * 2 + [1000])
+    lower, upper = ik.mle(tally).interval(0.95, method="profile")
+    # With so little noise each report is its nearest secret: 3, 2 and 1 of six.
+    plain = ik.MatrixMechanism(np.eye(3)).tally_counts([3, 2, 1])
+    least, most = ik.mle(plain).interval(0.95, method="profile")
+    np.testing.assert_allclose(lower[[0, 4, 9]], least, atol=1e-6)
+    np.testing.assert_allclose(upper[[0, 4, 9]], most, atol=1e-6)

@@ -135,27 +135,50 @@ def test_a_step_ends_at_the_maximum_of_parabola_and_others(with_others, rng):
     assert np.abs(ours - theta).max() > 0.05
 
 
-def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_point(
+def test_a_step_without_others_is_the_same_by_an_active_set_and_by_the_interior_point(
     monkeypatch, rng
 ):
     _, problem = problem_of([drawn(ik.Rappor, 9, 2.0, 500, rng)])
     theta = rng.dirichlet(np.ones(9))
     g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
     found = problem.step(theta, g, hessian, 1e-9)
-    monkeypatch.setattr(bits, "MAX_K_LEAST_SQUARES", 8)
+    np.testing.assert_allclose(problem.step(found, g, hessian, 1e-9).sum(), 1, rtol=1e-14)
+    monkeypatch.setattr(bits, "MAX_K_ACTIVE_SET", 8)
     np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
     assert (found == 0).any()
-    assert bits._least_squares(-hessian, g) is None  # not definite
-    assert (
-        bits._least_squares(hessian, np.ones(9)) is None
-    )  # the minimum is 0, which is no distribution
+    for start in (theta, found):
+        assert bits._without_sum(-hessian, g, start) is None  # not definite
+        # The maximum is at 0, which is no distribution.
+        assert bits._without_sum(hessian, -np.ones(9), start) is None
 
 
-def test_many_secrets_of_bits_alone(rng):
+def test_the_active_set_from_a_support_ends_where_it_ends_from_no_mass(rng):
+    _, problem = problem_of([drawn(ik.Rappor, 30, 0.5, 900, rng)])
+    theta = rng.dirichlet(np.ones(30))
+    hessian = problem.hessian(theta, 1)
+    b = problem.gradient(theta) - 1 + hessian @ theta
+    found = bits._without_sum(hessian, b, theta)
+    assert 0 < np.count_nonzero(found) < 30
+    other = np.where(np.arange(30) % 2, theta, 0.0)
+    np.testing.assert_allclose(bits._without_sum(hessian, b, other), found, atol=1e-12)
+
+
+def test_an_active_set_that_takes_too_long_leaves_the_step_to_the_interior_point(monkeypatch, rng):
+    _, problem = problem_of([drawn(ik.Rappor, 9, 2.0, 500, rng)])
+    theta = rng.dirichlet(np.ones(9))
+    g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
+    found = problem.step(theta, g, hessian, 1e-9)
+    monkeypatch.setattr(bits, "MAX_FULL_SYSTEMS", 0)
+    assert bits._without_sum(hessian, g - 1 + hessian @ theta, theta) is None
+    np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
+
+
+def test_many_secrets_of_bits_alone(monkeypatch, rng):
+    monkeypatch.setattr(bits, "MAX_K_ACTIVE_SET", 200)
     tally = drawn(ik.Rappor, 230, 2.0, 6000, rng)
     estimate = ik.mle(tally, tol=1e-10)
     assert estimate.method.startswith("mle, parabola of the packed bits")
-    assert tally.k > bits.MAX_K_LEAST_SQUARES
+    assert tally.k > bits.MAX_K_ACTIVE_SET
     assert estimate.gap <= 1e-10
 
 

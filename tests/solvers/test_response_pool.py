@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import ResponseChannel
+from ibukit.channels import ResponseChannel, StackedChannel
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.responses import response_pool
 
@@ -58,3 +58,19 @@ def test_weighted_reports_have_their_weights(rng):
     q = np.concatenate(counts) * rng.uniform(0.2, 3, len(tally.counts))
     theta, _ = response_pool.maximise(channels, q / q.sum(), 1e-9)
     assert Problem(tally.operator, q).gap(theta) <= 1e-9
+
+
+def test_with_very_weak_noise_a_step_may_take_all_mass_from_a_secret():
+    """A report's probability falls to 1e-17 of what it was, which rounds to a change of -1."""
+    blunt = ResponseChannel(5, np.arange(3), 0.5, 0.1)
+    sharp = ResponseChannel(5, np.array([0, 3]), 1.0, 1e-17)
+    q = np.array([0.2375, 0.5125, 0.2499, 1e-4, 0.0])
+    q[4] = 1 - q.sum()
+    theta, _ = response_pool.maximise([blunt, sharp], q, 1e-9)
+    assert Problem(StackedChannel((blunt, sharp), 5, (3,)), q).gap(theta) <= 1e-9
+
+
+def test_a_ratio_whose_square_is_no_double_is_left_to_other_solvers():
+    rounded = [ResponseChannel(2, np.arange(2), 1.0, off) for off in (1e-300, 1e-200)]
+    assert not response_pool.applies(rounded)
+    assert response_pool.applies([ResponseChannel(2, np.arange(2), 1.0, 1e-90)] * 2)

@@ -86,7 +86,7 @@ STRUCTURES = {
         ["bits", *EVERYWHERE],
     ),
     "few rows of bits": (
-        lambda: some_rows(ik.Rappor(60, 1.0), 1000),
+        lambda: some_rows(ik.Rappor(60, 1.0), 700),
         EVERYWHERE,
         ["bits", *EVERYWHERE],
     ),

@@ -18,6 +18,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels import ResponseChannel
 
 MAX_STEPS = 100
+MAX_RATIO = 1e100
 MAX_HALVINGS = 40
 # A step is taken if it keeps this share of the gain that its slope promises.
 MIN_GAIN_SHARE = 0.1
@@ -29,9 +30,13 @@ EXACT = 1e-12
 
 
 def applies(channels: Sequence[object]) -> bool:
-    """True if several are k-RR, whose reports are likelier from their secret than from others."""
+    """True if several are k-RR, whose reports are likelier from their secret than from others.
+
+    The ratio of the two is squared, so it is at most 1e100.
+    """
     return len(channels) > 1 and all(
-        isinstance(channel, ResponseChannel) and channel.diagonal > channel.off > 0
+        isinstance(channel, ResponseChannel)
+        and MAX_RATIO * channel.off > channel.diagonal > channel.off > 0
         for channel in channels
     )
 
@@ -61,15 +66,16 @@ def maximise(channels: Sequence[ResponseChannel], q: Floats, tol: float) -> tupl
             break
         curvature: Any = np.bincount(secrets, w * ratio**2 / p, k)
         change = _fill(theta + _divide(slope, curvature), curvature) - theta
-        moved = ratio * change[secrets]
         promised, length = float(slope @ change), 1.0
         for _ in range(MAX_HALVINGS):
-            gain = float(q @ np.log1p(length * moved / p))
+            # From the new point, where p is at least 1: with weak noise the relative change of p to
+            # a secret without mass rounds to -1.
+            p_new = 1 + ratio * (theta + length * change)[secrets]
+            gain = float(q @ np.log(p_new / p))
             if gain >= MIN_GAIN_SHARE * length * promised - MEAN_ROUNDING:
                 break
             length /= 2
-        theta = theta + length * change
-        p = 1 + ratio * theta[secrets]
+        theta, p = theta + length * change, p_new
     return best, step
 
 

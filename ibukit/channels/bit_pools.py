@@ -1,0 +1,151 @@
+"""Rows of bits of many small unary encodings as one channel, so that a pass is one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import Floats, Ints, frozen
+from ibukit._ground.typing import override
+from ibukit.channels import _bit_kernels
+from ibukit.channels.base import Channel, Score, slices_of, sum_scores
+from ibukit.channels.bits import (
+    MIN_BYTES_FOR_THREADS,
+    BitChannel,
+    bit_sums,
+    is_bit_set,
+    sums_by_byte,
+)
+
+# Bytes of rows up to which a channel is pooled: a pass over them takes as long as the calls for
+# one mechanism, 50 to 100 microseconds. The pool copies the rows.
+MAX_BYTES_POOLED = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class BitPoolChannel(Channel):
+    r"""Unary encodings of several mechanisms, each report with entries of its own.
+
+    :math:`M_{xz}=\mathrm{scale}_z` times :math:`\mathrm{one}_z` if bit x of report z is set, else
+    :math:`\mathrm{zero}_z`.
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets.
+    packed : ndarray of uint8, shape (s, ceil(k / 8))
+        The reports' bits, the first one the most significant of its byte.
+    one, zero, scale : ndarray, shape (s,)
+        For each report the entry where the secret's bit is set, the one where it is not, and a
+        factor of both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.packbits([[1, 0, 0], [1, 1, 0]], axis=1)
+    >>> two = [BitChannel(3, rows[[i]], one, 0.1, np.ones(1)) for i, one in enumerate((0.4, 0.8))]
+    >>> BitPoolChannel.of(two).forward(np.array([0.5, 0.5, 0.0]))
+    array([0.25, 0.8 ])
+    """
+
+    k: int
+    packed: NDArray[np.uint8]
+    one: Floats
+    zero: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, channels: Sequence[BitChannel]) -> BitPoolChannel:
+        """Pool the reports of some channels over the same secrets, one after the other."""
+        sizes = [channel.size for channel in channels]
+        # Read-only as the rows of one mechanism, or the kernels would be compiled for both.
+        packed = frozen(np.concatenate([channel.packed for channel in channels]))
+        one, zero = (
+            np.repeat(entries, sizes)
+            for entries in (
+                [channel.one for channel in channels],
+                [channel.zero for channel in channels],
+            )
+        )
+        scale = np.concatenate([channel.scale for channel in channels])
+        return cls(channels[0].k, packed, one, zero, scale)
+
+    @property
+    @override
+    def size(self) -> int:
+        return len(self.packed)
+
+    @property
+    def is_worth_threads(self) -> bool:
+        """True if a pass over all rows is long enough for several threads."""
+        return self.packed.nbytes >= MIN_BYTES_FOR_THREADS
+
+    @override
+    def forward(self, theta: Floats) -> Floats:
+        p = _bit_kernels.look_up(self.packed, sums_by_byte(theta, self.packed.shape[1]))
+        p *= self.one - self.zero
+        p += self.zero * theta.sum()
+        p *= self.scale
+        return p
+
+    @override
+    def adjoint(self, w: Floats) -> Floats:
+        weights = w * self.scale
+        gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
+        _bit_kernels.gather(self.packed, weights * (self.one - self.zero), gathered)
+        return float(weights @ self.zero) + bit_sums(gathered)[: self.k]
+
+    @override
+    def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # The temporary vectors of a slice are short.
+        return sum_scores(
+            Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
+        )
+
+    @property
+    @override
+    def n_roundings(self) -> float:
+        # The sum of theta may take k additions, those of the weights one for each report; they are
+        # folded by fewer additions than a byte has values.
+        return self.k + self.packed.shape[1] + self.size + min(self.size, 256) + 16
+
+    @override
+    def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        # Where a set bit lowers the probability, the contrast is subtracted, which may cancel. The
+        # complement's is added.
+        is_lower = self.one < self.zero
+        if is_lower.any():
+            packed = np.where(is_lower[:, None], ~self.packed, self.packed)
+            low, high = np.minimum(self.one, self.zero), np.maximum(self.one, self.zero)
+            flipped = replace(self, packed=frozen(packed), one=high, zero=low)
+            return flipped.upper_score(theta, counts)
+        return super().upper_score(theta, counts)
+
+    @override
+    def rows(self, secrets: Ints) -> Floats:
+        return np.where(is_bit_set(self.packed, secrets), self.one, self.zero) * self.scale
+
+    @override
+    def scaled(self, factor: Floats) -> BitPoolChannel:
+        return replace(self, scale=self.scale * factor)
+
+    @override
+    def take(self, reports: slice | Ints) -> BitPoolChannel:
+        return replace(
+            self,
+            packed=self.packed[reports],
+            one=self.one[reports],
+            zero=self.zero[reports],
+            scale=self.scale[reports],
+        )
+
+
+def can_be_pooled(channel: Channel) -> bool:
+    """True if the channel has few rows of bits, and is of the package's own class.
+
+    A class that inherits from `BitChannel` may mean something else by its bits.
+    """
+    return type(channel) is BitChannel and channel.packed.nbytes <= MAX_BYTES_POOLED
