@@ -92,6 +92,18 @@ def processes(client):
     return set(client.run(lambda: __import__("os").getpid()).values())
 
 
+def test_factors_left_out_on_workers_are_in_the_likelihood(client):
+    """With thousands of secrets a row's probability is beyond the doubles."""
+    mechanism = ik.Rappor(4000, 1.0)
+    rows = mechanism.randomize(np.arange(30), np.random.default_rng(1))
+    parts = [delayed(part) for part in np.split(rows, 3)]
+    memory = mechanism.tally(rows)
+    assert memory.log_offset != 0
+    assert scale.tally(parts, mechanism, client).log_offset == pytest.approx(
+        memory.log_offset, rel=1e-13
+    )
+
+
 @pytest.fixture
 def in_the_third_pass(monkeypatch, tmp_path):
     """A file that is there from the third pass over the rows on."""

@@ -139,3 +139,15 @@ def test_the_covariance_has_the_squares_of_the_errors(design):
     assert np.diag(covariance) == pytest.approx(found.standard_errors() ** 2, rel=1e-9)
     # The two shares sum to 1.
     assert covariance.sum(axis=1) == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_strata_of_one_cluster_are_named_unless_replicates_tell_the_errors():
+    frame = table(6).assign(stratum=lambda rows: np.where(rows.cluster == 0, "alone", "others"))
+    found = share(frame, strata="stratum", clusters="cluster")
+    assert any(
+        "1 stratum has one cluster" in each for each in found.summary(method="wald").warnings
+    )
+    replicates = {f"r{c}": np.where(frame.cluster == c, 0, frame.w * 12 / 11) for c in range(12)}
+    frame = frame.assign(**replicates)
+    for rows in (frame, frame[:1]):
+        assert share(rows, replicate_weights=list(replicates)).tally.survey.n_lonely == 0
