@@ -1,5 +1,6 @@
 """The gap is an upper bound in exact arithmetic: by fractions, and in 80 bits on large cases."""
 
+from dataclasses import replace
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -19,6 +20,7 @@ from ibukit.channels import (
 from ibukit.channels.dense import RowMajorChannel
 from ibukit.channels.plane import FAR, PlaneChannel
 from ibukit.solvers import Problem, best_found
+from ibukit.solvers.dense.many_tallies import gaps_of_many
 
 # Unit roundoff of 80-bit numbers; where the platform has none, they are doubles.
 UNIT_80 = float(np.finfo(np.longdouble).eps) / 2
@@ -255,3 +257,35 @@ def test_the_gap_is_an_upper_bound_in_80_bits(kind, rng):
 def maximiser(channel, counts):
     """Many counts follow no distribution, so that the point is at a rough maximum only."""
     return best_found(Problem(channel, counts), 1e-6).theta
+
+
+def test_gaps_of_many_tallies_are_upper_bounds(rng):
+    for _ in range(20):
+        k, s = rng.integers(2, 9, 2)
+        channel, counts = dense(rng, k, s), rng.integers(1, 100, (4, s))
+        theta = rng.dirichlet(np.full(k, 0.5), 4) + 1e-9
+        frequencies = counts / counts.sum(axis=1, keepdims=True)
+        gaps = gaps_of_many(channel.columns, frequencies, theta)
+        for own, counted, gap in zip(theta, counts, gaps, strict=True):
+            assert is_covered(channel, own, counted, gap)
+
+
+def test_a_probability_that_underflows_certifies_nothing_false():
+    # Products of theta and the entries are below the least normal double.
+    channel = DenseChannel(np.array([[1e-160, 0.5], [3e-160, 0.5]]))
+    theta, counts = np.array([1e-155, 1.0]), np.array([3, 4])
+    assert is_covered(channel, theta, counts, certified(channel, theta, counts))
+    tiny = DenseChannel(np.array([[5e-324, 0.5], [5e-324, 0.5]]))
+    assert certified(tiny, np.array([0.7, 0.3]), counts) > 0.5
+
+
+def test_bits_and_responses_that_lower_the_probability_do_not_cancel(rng):
+    for kind in (bits, response):
+        for _ in range(10):
+            channel = kind(rng, 6, 6)
+            one, zero = ("one", "zero") if kind is bits else ("diagonal", "off")
+            channel = replace(channel, **{one: 1e-9, zero: 0.5})
+            counts, theta = rng.integers(1, 50, channel.size), np.zeros(6)
+            theta[rng.integers(6)] = 1.0
+            gap = certified(channel, theta, counts)
+            assert gap > 20 or is_covered(channel, theta, counts, gap)
