@@ -82,3 +82,11 @@ def test_counts_that_signed_integers_do_not_hold_are_named():
             mechanism.tally_counts(counts)
     small = np.array([2**62, 0, 1], dtype=np.uint64)
     assert mechanism.tally_counts(small).n == 2**62 + 1
+
+
+def test_a_number_from_zero_on_may_be_zero():
+    found = [arguments.from_zero("threshold", number) for number in (0, 0.0, 2.5)]
+    assert found == [0.0, 0.0, 2.5]
+    for number in (-1e-300, np.nan, False, "0"):
+        with pytest.raises(ValueError, match="threshold must be"):
+            arguments.from_zero("threshold", number)
