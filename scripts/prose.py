@@ -32,7 +32,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HABITS = Path("scripts/prose_habits.tsv")
 COUNTS = Path("scripts/prose_counts.tsv")
-MADE = ("book/answers.md", "book/exercises.md")  # of the chapters, which are read themselves
+# of the chapters, which are read themselves
+MADE = ("book/answers.md", "book/exercises.md", "book/gallery.md")
 MARKDOWN = (
     *("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "VISION.md"),
     *("book/*.md", "book/reference/*.md", "*/README.md", "tests/*/README.md", "paper/*.md"),
