@@ -428,7 +428,7 @@ def test_a_line_of_a_journal_that_is_no_repetition_is_refused(what, tmp_path):
             assert finished.keys() == {("k-RR", 0)}
         return
     with (
-        pytest.raises(ik.errors.ForeignFile, match="a repetition in each line, line 2"),
+        pytest.raises(ik.errors.ForeignFile, match="a repetition in each line, but line 2"),
         journal.open_journal(path, question),
     ):
         pass

@@ -114,7 +114,7 @@ def test_wrong_options_are_one_line_too(arguments, capsys):
     ("text", "message"),
     [
         ("value\n3\n1,5\n", "line 3"),  # a decimal comma: not the report 1
-        ("value,value\n1,2\n", "must have one column 'value', it has 2"),
+        ("value,value\n1,2\n", "must have one column 'value', but has 2"),
         ("id,value\n1\n", "line 2"),
         ("value\n\n3\nfrog\n", "line 2"),  # a blank line is a missing report
         ("value\n5\n3\nfrog\n", "line 4"),

@@ -259,7 +259,7 @@ def test_estimates_stand_where_distributions_do(work):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ik.Line(0, 10**12), ik.errors.TooLarge, "last must not lie so far from first"),
+        (lambda: ik.Line(0, 10**12), ik.errors.TooLarge, "last must lie closer to first"),
         (lambda: ik.Alphabet({"a", "b"}), ValueError, "got set"),
         (
             lambda: ik.Alphabet(["a", "b"], distances=lambda x, y: 1),

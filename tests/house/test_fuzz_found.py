@@ -110,7 +110,7 @@ REFUSED = {
     "ragged bits": (lambda: BITS.tally(RAGGED), "reports must be a list, .*rows of different lengths"),
     "a missing bit": (lambda: BITS.tally(np.array([[1, 0, pd.NA]], dtype=object)), "reports must be rows of 0 and 1"),
     "ragged cells": (lambda: ik.RandomizedResponse(ik.Grid(2, 2), 1.0).tally(RAGGED), "reports"),
-    "no points": (lambda: ik.Grid.covering(np.zeros((2, 0))), "points must be at least one"),
+    "no points": (lambda: ik.Grid.covering(np.zeros((2, 0))), "points must hold at least one"),
     "corner": (lambda: ik.Grid(2, 2, first=None), "first must be a pair"),
     "far corner": (lambda: ik.Grid(2, 2, first=(0, 2**63)), "first must be at most"),
     "0-d cells": (lambda: ik.Grid(2, 2, cell_size=np.array(0.5)), "cell_size must be a number or a pair"),
@@ -134,7 +134,7 @@ REFUSED = {
     "beta": (lambda: ik.blahut_arimoto(THIRD, 3, NEARLY_MAX), "beta must be at most"),
     "steps": (lambda: ik.blahut_arimoto(THIRD, 3, 1.0, steps=2**53), "steps must be at most"),
     "cycles": (lambda: ik.Privic(3).run([1, 1, 1], HUGE, 1), r"cycles must be at most \d+, got 1\.00e\+400"),
-    "large level of a design": (lambda: ik.optimal_private(THIRD, 3, NEARLY_MAX), "epsilon must be so small"),
+    "large level of a design": (lambda: ik.optimal_private(THIRD, 3, NEARLY_MAX), "epsilon must be smaller"),
     "small alpha": (lambda: ik.posterior(TALLY, 5e-324), "alpha must be from 1e-300"),
     "large alpha": (lambda: ik.posterior(TALLY, NEARLY_MAX), "alpha must be from 1e-300"),
     "repetitions": (lambda: ik.replicate(
@@ -147,13 +147,13 @@ REFUSED = {
     "beta of an attack": (lambda: attack.breakdown_fraction(THIRD, 3, beta=NEARLY_MAX, target=0), "beta must be at most"),
     "epsilon of geometric noise": (lambda: theory.inv_bound_geometric(9, 5e-324), "epsilon must be such that"),
     "users of one posterior": (lambda: ik.posterior(KRR.tally_counts([10**15, 3, 1]), 0.5), "take method='gibbs'"),
-    "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be so large"),
+    "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be larger"),
     "k of a bound": (lambda: theory.least_asymptotic_mse(HUGE, 1.0), "k must be at most"),
     "k of RAPPOR": (lambda: theory.rappor_concavity_bound(HUGE, 1.0, n=1), "k must be at most"),
     "ragged n": (lambda: theory.rappor_concavity_bound(3, 1.0, n=RAGGED), "n must be"),
     "k of van Trees": (lambda: theory.van_trees_bound(10**12, 1.0, n=1, alpha=0.5), "k must be at most"),
-    "epsilon of INV": (lambda: theory.inv_bound_krr(2, 1e-300), "k and epsilon must be such that doubles hold"),
-    "epsilon of LDP": (lambda: theory.ldp_bounds(2, 1e-300), "k and epsilon must be such that doubles hold"),
+    "epsilon of INV": (lambda: theory.inv_bound_krr(2, 1e-300), "k and epsilon must be such that the result does not"),
+    "epsilon of LDP": (lambda: theory.ldp_bounds(2, 1e-300), "k and epsilon must be such that the result does not"),
     "epsilon of two": (lambda: theory.binary_response_mse(1e-300, n=1, alpha=0.5), "epsilon must be such that"),
     "epsilon of van Trees": (lambda: theory.van_trees_bound(3, 700.0, n=1, alpha=0.5), "epsilon must be such that"),
     "distance": (lambda: ik.LinearGaussian(3, 1.0).zcdp(pd.NA), "distance must be a number"),
@@ -182,7 +182,7 @@ def test_a_secret_that_is_minus_zero_is_the_first():
 
 def test_a_file_that_is_not_there_is_named():
     for place in ("nothing.npy", "."):
-        with pytest.raises(FileNotFoundError, match=r"rows must name .npy files, .*is no file"):
+        with pytest.raises(FileNotFoundError, match=r"rows must name .npy files, .*is not a file"):
             ik.scale.tally(place, KRR)
 
 

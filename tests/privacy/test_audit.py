@@ -219,8 +219,8 @@ def test_bad_input_is_named():
     for arguments, match in (
         ({"confidence": 1.0}, "confidence"),
         ({"n": 11}, "n must be at least 12"),
-        ({"secrets": [1]}, "secrets must be two different ones"),
-        ({"secrets": [1, 1]}, "secrets must be two different ones"),
+        ({"secrets": [1]}, "secrets must be at least two different ones"),
+        ({"secrets": [1, 1]}, "secrets must be at least two different ones"),
         ({"secrets": [1, 5]}, "secrets"),
     ):
         with pytest.raises(ValueError, match=match):
