@@ -30,11 +30,17 @@ from ibukit.estimators._curvature import (
     line_curvature,
     saddle_free_curvature,
 )
+from ibukit.estimators._line_search import (
+    MAX_LOG_CHANGE,
+    line_search,
+    log_mean_exp,
+    log_root,
+    penalised_mean,
+    softmax,
+)
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
 from ibukit.tally.tally import Tally
 
-# Largest change of log sqrt theta in one step. Beyond it the quadratic model means little.
-MAX_LOG_CHANGE = 2.0
 # Factor by which the excess has fallen in a step after which a dense factor serves once more, and
 # the excess up to which it does not.
 REUSE_BELOW, REUSE_ABOVE = 0.1, 1e-6
@@ -85,7 +91,7 @@ class Roughness:
         """Return the roughness of theta = exp(u) / sum_x exp(u_x)."""
         # (sqrt theta_x - sqrt theta_y)^2 = theta_max (1 - sqrt(theta_min / theta_max))^2, where
         # expm1 of the log ratio keeps the digits of nearly equal neighbours.
-        larger = _softmax(u)[np.where(u[self.one] > u[self.other], self.one, self.other)]
+        larger = softmax(u)[np.where(u[self.one] > u[self.other], self.one, self.other)]
         return float(self.weight @ (larger * np.expm1(-np.abs(self.log_ratios(u))) ** 2))
 
     def minus_gradient(self, u: Floats) -> Floats:
@@ -222,13 +228,13 @@ class Fit:
         # Newton's step for the change of the gradient.
         root = np.sqrt(self.theta)
         rise = root * self.weight * (roughness.minus_gradient(u) + roughness(u))
-        move = curvature.step(rise, root) * np.exp(np.minimum(-_log_root(u), 700))
+        move = curvature.step(rise, root) * np.exp(np.minimum(-log_root(u), 700))
         return move if np.isfinite(move).all() else None
 
     @property
     def theta(self) -> Floats:
         """The distribution."""
-        return _softmax(self.u)
+        return softmax(self.u)
 
 
 def fit(
@@ -278,7 +284,7 @@ def _newton(
     reuse_above = 0 if determined and tol * tally.n <= MAX_EVIDENCE_ERROR else REUSE_ABOVE
     step = improved = 0
     while True:
-        theta = _softmax(u)
+        theta = softmax(u)
         p, g = _ratios(tally, theta)
         # The gradient gamma of F.
         slope = g + weight * roughness.minus_gradient(u)
@@ -318,12 +324,12 @@ def _newton(
         rise = root * (slope - mean)
         # The step is orthogonal to sqrt theta, so that the sum of theta stays 1; `move` is in u.
         v = factor.step(rise, root)
-        move = v * np.exp(np.minimum(-_log_root(u), 700))
+        move = v * np.exp(np.minimum(-log_root(u), 700))
         # A careful attempt limits the change of each probability, a quick one that of neighbours'
         # ratios, which lets whole regions without reports fall together.
         changes = np.abs(move / 2 if careful else roughness.log_ratios(move))
         change = None if attempt.is_damped else float(changes.max(initial=0))
-        moved = _line_search(tally, roughness, weight, u, move, change, float(rise @ v))
+        moved = line_search(tally, roughness, weight, u, move, change, float(rise @ v))
         if moved is None:
             break
         u, step = moved, step + 1
@@ -348,8 +354,8 @@ def start_near(tally: Tally, roughness: Roughness, optimum: Fit, weight: float) 
     starts = [optimum.u]
     for length in (-math.log(ratio), 1 - ratio):
         start = optimum.u + np.clip(length * along, -MAX_LOG_CHANGE, MAX_LOG_CHANGE)
-        starts.append(start - _log_mean_exp(start))
-    return max(starts, key=lambda u: _value(tally, roughness, weight, u))
+        starts.append(start - log_mean_exp(start))
+    return max(starts, key=lambda u: penalised_mean(tally, roughness, weight, u))
 
 
 def _rounding_error(roughness: Roughness, weight: float, u: Floats) -> float:
@@ -440,70 +446,7 @@ def _plane_curvature(
 
 def plane_curvature(tally: Tally, roughness: Roughness, weight: float, u: Floats) -> PlaneCurvature:
     """Return the curvature at any u, for reports of one planar channel."""
-    plane, theta = facts.as_planar(tally.operator), _softmax(u)
+    plane, theta = facts.as_planar(tally.operator), softmax(u)
     assert plane is not None
     w = tally.frequencies / plane.forward(theta) ** 2
     return _plane_curvature(plane, w, np.sqrt(theta), roughness, weight, u, careful=False)
-
-
-def _line_search(
-    tally: Tally,
-    roughness: Roughness,
-    weight: float,
-    u: Floats,
-    move: Floats,
-    change: float | None,
-    promise: float,
-) -> Floats | None:
-    """Return u after a step along `move` that satisfies Armijo's condition; None if none does.
-
-    `change` is the step's largest change of a logarithm, `promise` the derivative along it. With
-    None the step is damped, which leaves that derivative as it is.
-    """
-    here = _value(tally, roughness, weight, u)
-    # Near the maximum F changes by less than its rounding while the gradient is still exact.
-    slack = 1e-14 * (1 + abs(here))
-    # Newton's step at most, shortened so that no logarithm changes by more than the limit.
-    length = 1.0 if change is None else min(1.0, MAX_LOG_CHANGE / max(change, 1e-300))
-    while length > 1e-12:
-        there = u + (_damped(length * move) if change is None else length * move)
-        there -= _log_mean_exp(there)
-        if _value(tally, roughness, weight, there) >= here + 1e-4 * length * promise - slack:
-            return there
-        length /= 2
-    return None
-
-
-def _damped(move: Floats) -> Floats:
-    """Return changes that are nearly the same where small, and where large their logarithms."""
-    # A rise from theta to (sqrt theta + v / 2)^2, for which Newton's step v is made, is this one.
-    return 2 * np.sign(move) * np.log1p(np.abs(move) / 2)
-
-
-def _value(tally: Tally, roughness: Roughness, weight: float, u: Floats) -> float:
-    return mean_log_likelihood(tally, _softmax(u)) - weight * roughness(u)
-
-
-def mean_log_likelihood(tally: Tally, theta: Floats) -> float:
-    """Return the log-likelihood over n; -inf where a report that was seen has no probability."""
-    efficiency = tally.efficiency
-    p = tally.operator.forward(theta if efficiency is None else theta * efficiency)
-    if not p.min() > 0:
-        return -math.inf
-    fitted = float(tally.frequencies @ np.log(p))
-    return fitted if efficiency is None else fitted - math.log(float(theta @ efficiency))
-
-
-def _softmax(u: Floats) -> Floats:
-    theta = np.exp(u - u.max())
-    return theta / theta.sum()
-
-
-def _log_root(u: Floats) -> Floats:
-    return (u - _log_mean_exp(u) - math.log(len(u))) / 2
-
-
-def _log_mean_exp(u: Floats) -> float:
-    # log1p and expm1 keep all digits of a nearly uniform distribution.
-    top = float(u.max())
-    return top + math.log1p(float(np.expm1(u - top).mean()))

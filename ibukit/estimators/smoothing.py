@@ -18,11 +18,11 @@ from ibukit.estimate import Estimate, Status
 from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.estimators import _plane_evidence
 from ibukit.estimators._curvature import Determined
+from ibukit.estimators._line_search import mean_log_likelihood
 from ibukit.estimators._roughness import (
     Fit,
     Roughness,
     fit,
-    mean_log_likelihood,
     nearest_fit,
     roughness_on,
     start_near,
