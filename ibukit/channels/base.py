@@ -160,7 +160,7 @@ class Channel(ABC):
 
     @property
     def n_roundings(self) -> float:
-        """How many roundings a term of g in `score` goes through, at most.
+        """Number of roundings that a term of g in `score` goes through, at most.
 
         Those of theta_x M_xz on its way into p_z, and of M_xz counts_z / p_z into g_x; the quotient
         itself is not counted. By default as many as there are secrets and reports, which holds for
@@ -181,7 +181,7 @@ class Channel(ABC):
         return score.raised(error)
 
     def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score | None:
-        """`upper_score` nearer to the exact one, for more work, or None: there is none by default.
+        """`upper_score` nearer to the exact one, for more work; by default None.
 
         For channels whose bound is too coarse near a maximum.
         """
