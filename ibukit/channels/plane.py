@@ -297,8 +297,8 @@ class PlaneChannel(Channel):
         self, margins: Margins, job: Job, values: Floats, mass: Floats, weak: Ints, norm: float
     ) -> Floats:
         """Probabilities of a job's reports, lowered by what they may err."""
-        scale, n_masses = self._scales_of(job.reports), np.count_nonzero(mass)
-        too_many = len(weak) * n_masses > MAX_DIRECT_TERMS
+        scale, n_masses = self._scales_of(job.reports), max(1, int(np.count_nonzero(mass)))
+        too_many = bool(len(weak) * n_masses > MAX_DIRECT_TERMS)
         lower = margins.lowered(job, values, norm, scale, weak, too_many)
         if margins.sharp:
             # The least certain are summed term by term, as many as there is time for.

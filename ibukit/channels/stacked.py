@@ -46,7 +46,7 @@ class StackedChannel(Channel):
 
     @cached_property
     @override
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return sum(channel.size for channel in self.channels)
 
     @cached_property
