@@ -44,14 +44,14 @@ class StackedChannel(Channel):
     k: int
     starts: tuple[int, ...]
 
-    @cached_property
+    @property
     @override
     def size(self) -> int:
         return sum(channel.size for channel in self.channels)
 
     @cached_property
     def blocks(self) -> tuple[Channel, ...]:
-        """The channels, but neighbours with few rows of bits as one, all of them in their order."""
+        """The channels in their order; neighbours with few rows of bits are one."""
         blocks: list[Channel] = []
         for is_pool, run in groupby(self.channels, can_be_pooled):
             channels: list[Any] = list(run)
