@@ -15,8 +15,8 @@ from ibukit.bayes import _gibbs_kernels as gibbs
 from ibukit.bayes._count_recursion_kernels import add_user
 from ibukit.bayes._randomized_response_kernels import report_moments
 from ibukit.channels import _bit_kernels, _plane_kernels, _score_kernels
-from ibukit.channels._sign_kernels import hadamard_agreed, odd
 from ibukit.channels.points._laplace_kernels import from_above, from_below
+from ibukit.channels.signs._sign_kernels import hadamard_agreed, odd
 from ibukit.mechanisms.sketches import _hash_kernels, _sketch_kernels
 from ibukit.solvers.responses._water_filling_kernels import fill, water_level
 from ibukit.testing import check_channel

@@ -153,7 +153,7 @@ class Estimate(ReadOnlyArrays):
         )
 
     def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
-        """Return a row for each label: its probability and interval, whether it is identified.
+        """Return a row for each label: its probability, and perhaps an interval.
 
         Parameters
         ----------
@@ -330,7 +330,7 @@ class Estimate(ReadOnlyArrays):
         >>> json.loads(json.dumps(certificate)) == certificate
         True
         """
-        return certificate_of(self)
+        return certificate_of(self.distribution, self.tally, self.status)
 
     def plot(
         self, level: float | None = None, ax: Axes | None = None, method: str | None = None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from ibukit._ground.arguments import Floats
 from ibukit.tally.tally import Tally
-
-if TYPE_CHECKING:
-    from ibukit.estimators._roughness import Roughness
 
 # Largest change of log sqrt theta in one step. Beyond it the quadratic model means little.
 MAX_LOG_CHANGE = 2.0
@@ -19,7 +16,7 @@ MAX_LOG_CHANGE = 2.0
 
 def line_search(
     tally: Tally,
-    roughness: Roughness,
+    roughness: Callable[[Floats], float],
     weight: float,
     u: Floats,
     move: Floats,
@@ -54,7 +51,9 @@ def _damped(move: Floats) -> Floats:
     return 2 * np.sign(move) * np.log1p(np.abs(move) / 2)
 
 
-def penalised_mean(tally: Tally, roughness: Roughness, weight: float, u: Floats) -> float:
+def penalised_mean(
+    tally: Tally, roughness: Callable[[Floats], float], weight: float, u: Floats
+) -> float:
     return mean_log_likelihood(tally, softmax(u)) - weight * roughness(u)
 
 

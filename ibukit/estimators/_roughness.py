@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
-from ibukit.channels import Channel, PlaneChannel, facts
-from ibukit.channels._gram_kernels import mirror
+from ibukit.channels import Channel, PlaneChannel, facts, mirror
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch

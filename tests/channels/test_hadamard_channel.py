@@ -9,8 +9,8 @@ import pytest
 from scipy.linalg import hadamard
 
 from ibukit.channels import DenseChannel, HadamardChannel, LookupChannel
-from ibukit.channels._sign_kernels import transform
 from ibukit.channels.lookup import pack_levels
+from ibukit.channels.signs._sign_kernels import transform
 from ibukit.solvers.maximum import best_found
 from ibukit.solvers.problem import Problem
 from ibukit.testing import check_channel

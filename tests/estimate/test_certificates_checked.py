@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import PlaneChannel, plane
+from ibukit.channels import PlaneChannel, plain_numbers, plane
 from ibukit.errors import NotCertified, TooLarge
-from ibukit.estimate import certificates
 
 PAGE = Path(__file__).parents[2] / "book" / "certificates.md"
 # What checks a certificate on the page: the second block of code.
@@ -139,7 +138,7 @@ def test_what_has_no_certificate_is_refused_by_name():
 
 def test_a_matrix_that_would_fill_the_file_is_refused(monkeypatch):
     estimate = ik.mle(TALLIES["matrix"])
-    monkeypatch.setattr(certificates, "MAX_ENTRIES", 15)
+    monkeypatch.setattr(plain_numbers, "MAX_ENTRIES", 15)
     with pytest.raises(TooLarge, match="4 x 4 entries, at most 15"):
         estimate.certificate()
     assert ik.mle(TALLIES["k-RR"]).certificate(), "two numbers are short, however many secrets"

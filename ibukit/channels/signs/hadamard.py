@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels import _sign_kernels
 from ibukit.channels.base import Channel, slices_of
 from ibukit.channels.dense import lower_gram
+from ibukit.channels.signs import _sign_kernels
 
 # Reports of a group from which a Gram matrix by transforms and one look-up for each pair of secrets
 # takes less time than by BLAS from the entries.

@@ -1,0 +1,1 @@
+"""Reports that agree with the signs of a Hadamard matrix, and its fast transform."""
