@@ -3,10 +3,12 @@
 A transform of length N is a product of passes, one for each prime factor r of N: twiddle factors,
 and sums of r terms. Each pass errs, relative to the norm of what it returns, by at most the units
 of rounding in PASS_ERROR: a product of complex numbers by sqrt(5) u (Brent, Percival and
-Zimmermann, Error bounds on complex floating-point multiplication, 2007), a twiddle factor, which
-scipy's transforms multiply from two rounded ones, by 8.5 u, and each sum and constant by u. The
-same units bound the error of each term of an output in a pass, relative to that term. Passes of 4
-and 8 count as two and three of 2, and err less.
+Zimmermann, Error bounds on complex floating-point multiplication, 2007), a twiddle factor by 8.5 u,
+and each sum and constant by u. For scipy's transforms (pocketfft, `sincos_2pibyn`) a factor is the
+product of two from tables, whose angles, at most pi / 4, err by pi / 2 u, and their sines and
+cosines by no more than u: 2 (pi / 2 + 1) + sqrt(5) < 8.5. The same units bound the error of each
+term of an output in a pass, relative to that term. Passes of 4 and 8 count as two and three of 2,
+and err less.
 
 A convolution of mass with a kernel is three transforms. The errors of the first two are bounded in
 the 2-norm of their spectra, so by Cauchy and Schwarz each entry of the result errs by the sum of
