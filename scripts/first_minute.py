@@ -26,7 +26,7 @@ OURS = {
     "what": "This book and its Python package reconstruct",
     "for whom": "for you",
     "why believe": "results of five papers",
-    "what next": "Use your own file",
+    "what next": "a coin and a pencil",
 }
 # The end of the first visible text that holds the words, wherever marks divide it.
 FOOT = """words => {
