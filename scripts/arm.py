@@ -9,7 +9,7 @@ twenty minutes on a free core. A folder is run in pieces, one for each of its fo
 with a log each; --go-on leaves out those that have passed. Chapters, and tests that start a process
 of their own, are no part of it: the process would not be emulated.
 
-One line a piece; exit 1 where a test fails.
+One line for each piece; exit 1 where a test fails.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def fetch() -> None:
 
 
 def _once(to: Path, version: str, make: Callable[[Path], None]) -> None:
-    """Make a folder anew unless it is of this version."""
+    """Make a folder again unless it is of this version."""
     stamp = to.with_suffix(".ok")
     if stamp.exists() and stamp.read_text("utf8") == version:
         return

@@ -89,7 +89,7 @@ def figure_faults(tab: Any, figure: Any) -> list[str]:
         if not head.startswith("panel,series,kind,x,y") or not rows:
             found.append("the table has no rows")
         if any("undefined" in row or "NaN" in row or "[object" in row for row in rows):
-            found.append("the table has cells that are no numbers")
+            found.append("the table has cells without a number")
     return found
 
 

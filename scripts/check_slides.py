@@ -64,7 +64,7 @@ def on_a_screen(tab: Page) -> list[str]:
 
 
 def by_keys(tab: Page) -> list[str]:
-    """What keys and buttons do not do."""
+    """The faults of keys and buttons."""
     number = tab.evaluate("document.querySelectorAll('.slide').length")
     later = tab.evaluate("document.querySelectorAll('.later').length")
     if tab.evaluate(SHOWN) != ["1", 0]:
@@ -114,7 +114,7 @@ def opened(browser: Browser, deck: Path, scheme: str, size: dict[str, int]) -> t
 
 
 def faults(browser: Browser, deck: Path) -> list[str]:
-    """What is wrong with one deck."""
+    """The faults of one deck."""
     found: list[str] = []
     for scheme in ("light", "dark"):
         tab, wrong = opened(browser, deck, scheme, SCREEN)

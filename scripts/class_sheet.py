@@ -3,7 +3,7 @@
     python scripts/class_sheet.py
 
 A class has so few outcomes that all of them are counted, with exact binomial probabilities; a
-simulation through the package stands beside them.
+simulation through the package is printed with them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STYLE = """```{raw} html
 
 
 class Outcome(NamedTuple):
-    """What a class finds that counts so many times "yes"."""
+    """The findings of a class in which this many people say "yes"."""
 
     inverse: float
     step: float
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What classes find that have so many red cards."""
+    """The findings of classes by their number of red cards."""
 
     mean: float
     nine_in_ten: tuple[int, int]
@@ -76,7 +76,7 @@ OUTCOMES = [outcome(yes) for yes in range(N + 1)]
 
 
 def law(red: int) -> np.ndarray:
-    """The probabilities of 0 to N times "yes", if so many have a red card."""
+    """The probabilities that 0 to N people say "yes", if `red` of them have a red card."""
     true, false = binom(red, 0.75), binom(N - red, 0.25)
     return np.convolve(true.pmf(range(red + 1)), false.pmf(range(N - red + 1)))
 
@@ -124,7 +124,7 @@ def tally() -> str:
 
 
 def what_to_expect() -> str:
-    """What classes with this or that number of red cards find."""
+    """The findings of classes by their number of red cards."""
     rows: list[tuple[str, ...]] = []
     for red in REDS:
         found = expected(red)
@@ -145,7 +145,7 @@ def what_to_expect() -> str:
 
 
 def every_outcome() -> str:
-    """What a class computes, for every number of times "yes"."""
+    """The results of a class for every number of people who say "yes"."""
     rows: list[tuple[str, ...]] = [
         (
             str(yes),

@@ -28,7 +28,7 @@ for a reader of the chapter.
 
 
 def levels(found: list[Exercise]) -> str:
-    """What each level means, and how many exercises have it."""
+    """The meaning of each level, and how many exercises have it."""
     rows = ["| Level | Meaning | Minutes | Exercises |", "| --- | --- | --- | --- |"]
     for level, meaning in LEVELS.items():
         least, most = MINUTES[level]

@@ -40,7 +40,7 @@ Series = dict[str, Any]
 
 
 def number(value: Any) -> float | int | None:
-    """A number as JSON writes it, to six significant digits; None for what is no number."""
+    """A number as JSON writes it, to six significant digits; None where there is none."""
     value = float(value)
     if not math.isfinite(value):
         return None

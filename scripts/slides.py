@@ -79,7 +79,7 @@ def of_cell(cell: Tag, page: Path) -> Iterator[str]:
 
 
 def blocks(section: Tag) -> Iterator[Tag]:
-    """What stands in a section, with the heads of the sections in it."""
+    """The content of a section, with the heads of the sections in it."""
     for child in section.find_all(True, recursive=False):
         if child.name == "section":
             yield from blocks(child)

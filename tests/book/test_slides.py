@@ -58,6 +58,8 @@ def html(tmp_path_factory):
     settings = {
         "extensions": EXTENSIONS,
         "master_doc": "book/index",
+        # The default is one mapping for all applications of a process, and each adds to it.
+        "source_suffix": {".rst": "restructuredtext"},
         "html_theme": "sphinx_book_theme",
         "html_static_path": [str(ROOT / "book" / "_static")],
         "bibtex_bibfiles": ["references.bib"],

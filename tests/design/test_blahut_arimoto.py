@@ -137,7 +137,7 @@ def test_a_large_beta_reports_the_truth():
             ValueError,
             "start must be left out with steps=None",
         ),
-        ({"start": [1.0, 0.0]}, ik.errors.InvalidDistribution, "its entry 1 is 0"),
+        ({"start": [1.0, 0.0]}, ik.errors.InvalidDistribution, "but entry 1 is 0"),
         ({"start": [0.5, 0.2]}, ik.errors.InvalidDistribution, "start"),
         ({"prior": [0.5, 0.6]}, ik.errors.InvalidDistribution, "prior"),
         ({"prior": [0.5, 0.3, 0.2]}, ik.errors.AlphabetMismatch, "prior"),

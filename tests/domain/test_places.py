@@ -123,8 +123,8 @@ def test_one_point_has_one_cell():
 @pytest.mark.parametrize(
     ("points", "size", "error", "said"),
     [
-        ([], 500, ValueError, "points must be at least one"),
-        (series(np.zeros((0, 2))), 500, ValueError, "points must be at least one"),
+        ([], 500, ValueError, "points must hold at least one"),
+        (series(np.zeros((0, 2))), 500, ValueError, "points must hold at least one"),
         (
             [(40.7, -74.0), (0.0, 0.0)],
             500,

@@ -289,7 +289,7 @@ ESTIMATES = {
 
 
 @pytest.mark.parametrize("what", ESTIMATES)
-def test_an_estimate_that_is_none_is_refused(what, tmp_path):
+def test_an_estimate_that_is_not_a_distribution_is_refused(what, tmp_path):
     path = tmp_path / "estimate"
     ik.mle(LINE.tally_counts([50, 30, 10])).save(path)
     changed(path, ESTIMATES[what])
