@@ -196,8 +196,8 @@ The class has $n$ people, and $y$ of them say "yes".
    the share of red cards is about $(y - n/4)/(n/2)$ = ______ %. Can it be true?
 2. *One step of IBU.* Guess 50 %. Then a "yes" counts as 0.75 of a red card and a "no" as 0.25.
    The new guess is $(0.75\\,y + 0.25\\,(n - y))/n$ = ______ %.
-3. *The gap.* Divide the new guess by 50 %, and what is left to 100 % by 50 %. The natural
-   logarithm of the larger one is the gap of the guess 50 %: ______ .
+3. *The gap.* Divide the new guess by 50 %, and its distance to 100 % by 50 %. The natural
+   logarithm of the larger ratio is the gap of the guess 50 %: ______ .
 4. *How sure?* The standard error of the share in 1 is $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
    Twice this, up and down, is a rough interval: from ______ to ______ %.
 5. *Turn the cards.* The true share is ______ %. How far off were you?
@@ -225,7 +225,7 @@ whatever the cards are. With {RED} red cards, {percent(off)} of the classes are 
 or more. That is the finding of the lesson: the coin protects twenty people well, and so twenty
 answers say little. Put the classes together: an interval 20 points wide takes {people:,} people.
 In a simulation of {CLASSES:,} classes with {RED} red cards (seed {SEED}) the estimate was below 0
-in {100 * share:.1f} ± {100 * error:.1f} % of the classes; exactly it is
+in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
 {percent(found.negative, 1)}.
 
 **What can go wrong**
