@@ -35,7 +35,7 @@ from typing import Any
 METADATA = re.compile(r"(?s)<metadata>.*?</metadata>")
 ROOT_TAG = re.compile(r"<svg\b[^>]*>")
 MAX_NUMBERS = 3_000  # of a series: the picture of a channel of 100 values would weigh 70 kB
-THUMBNAIL_DPI = 48  # 260 px for the width of a column: words can be made out
+THUMBNAIL_DPI = 44  # 240 px for the width of a column: words can be made out
 Series = dict[str, Any]
 
 

@@ -29,7 +29,7 @@ import figure_data
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, NUMBERS = Path("_static", "gallery"), Path("_static", "figures")
-COLOURS = 32  # of a small picture: lines, their soft edges and the shades of a map
+COLOURS = 24  # of a small picture: lines, their soft edges and the shades of a map
 FIGURE = re.compile(
     r'(?s)<figure [^>]*\bid="(?P<name>[^"]+)"[^>]*>(?:(?!</figure>).)*?'
     r'<img alt="(?P<alt>[^"]*)"[^>]*? src="[^"]*?_images/(?P<file>[^"/]+\.svg)"'

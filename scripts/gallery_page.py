@@ -1,4 +1,4 @@
-"""Write the page *Gallery*: every figure of the book, with its caption and the way to its code.
+"""Write the page *Gallery*: every figure that shows numbers, with its caption and its code.
 
 python scripts/gallery_page.py
 """
@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 import moving_figures
-from chapter_openings import GLUE, ROOT, contents, glued, inline, notebook
+from chapter_openings import GLUE, ROOT, contents, glued, notebook
 from figure_files import GALLERY
 
 FILE = ROOT / "book" / "gallery.md"
@@ -21,7 +21,8 @@ nosearch: true
 
 # Gallery
 
-All figures of the book, in the order of its chapters. A picture leads to its place, where its
+All figures that show numbers, in the order of the chapters; the sketches that open a chapter are
+on {doc}`answers`. A picture leads to its place, where its
 caption is complete and *Download* gives the drawing (SVG) with its numbers. *Code* leads to the
 same place and shows what draws it; the code of figures that move is in `scripts/`.
 """
@@ -29,9 +30,7 @@ MOVING_HEAD = """## Figures that move
 
 The address of a page holds the setting of its moving figures, so a link brings back what you saw.
 """
-DIRECTIVE = re.compile(
-    r"```\{(schematic|moving)\} (\S+)\n((?::\w+: .*\n)*)\n((?:.+\n)+?)```", re.MULTILINE
-)
+MOVING = re.compile(r"```\{moving\} (\S+)\n((?::\w+: .*\n)*)\n((?:.+\n)+?)```", re.MULTILINE)
 OPTION = re.compile(r":(\w+): (.*)")
 # a sentence ends before a capital; what stands in brackets ends with the bracket
 SENTENCE = re.compile(r"(?<=[a-z0-9)%$`»”][.?])\s+(?=[A-Z(])")
@@ -45,7 +44,7 @@ class Figure(NamedTuple):
     caption: str
     alt: str
     kind: str
-    """"computed", "schematic" or "moving"."""
+    """"computed" or "moving"."""
     source: str
     """The name of its drawing, or the identity of its cell."""
 
@@ -58,11 +57,11 @@ def first_sentence(caption: str) -> str:
 
 
 def drawn(page: str, text: str) -> list[Figure]:
-    """The schematics and the moving figures in a piece of Markdown."""
+    """The moving figures in a piece of Markdown."""
     found = []
-    for kind, source, options, caption in DIRECTIVE.findall(text):
+    for source, options, caption in MOVING.findall(text):
         given = dict(OPTION.findall(options))
-        found.append(Figure(page, given["name"], caption, given.get("alt", ""), kind, source))
+        found.append(Figure(page, given["name"], caption, given.get("alt", ""), "moving", source))
     return found
 
 
@@ -94,10 +93,8 @@ def code_of(figure: Figure) -> str:
     """A link to the code of a figure, or the name of the file that has it."""
     if figure.kind == "computed":
         return f' <a href="{figure.page}.html?evidence=1#{figure.name}">Code</a>'
-    if figure.kind == "moving":
-        module = moving_figures.FIGURES[figure.source].__module__
-        return f" Code: `{module}.py`"
-    return ""
+    module = moving_figures.FIGURES[figure.source].__module__
+    return f" Code: `{module}.py`"
 
 
 def still(figure: Figure) -> str:
@@ -112,10 +109,7 @@ def still(figure: Figure) -> str:
 def small(figure: Figure) -> str:
     """The small picture of a figure, which leads to its place."""
     place = f'<a href="{figure.page}.html#{figure.name}">'
-    if figure.kind == "schematic":
-        drawing = inline(ROOT / "book" / "schematics" / f"{figure.source}.svg", figure.alt)
-        picture = re.sub(r"(?s)^.*?<figure[^>]*>|</figure>.*$", "", drawing)
-    elif figure.kind == "moving":
+    if figure.kind == "moving":
         picture = still(figure)
     else:
         address = f"../{GALLERY.as_posix()}/{figure.name}.png"

@@ -41,7 +41,7 @@ def names_in_the_book() -> list[str]:
         for cell in json.loads(path.read_text("utf8"))["cells"]:
             if cell["cell_type"] == "markdown":
                 found += re.findall(
-                    r"```\{(?:schematic|moving)\} .*\n(?::alt: .*\n)?:name: (\S+)",
+                    r"```\{moving\} .*\n(?::alt: .*\n)?:name: (\S+)",
                     "".join(cell["source"]),
                 )
             elif "figure" in cell["metadata"].get("mystnb", {}):
@@ -49,9 +49,9 @@ def names_in_the_book() -> list[str]:
     return found
 
 
-def test_the_gallery_has_every_figure_of_the_book_once():
+def test_the_gallery_has_every_figure_that_shows_numbers_once():
     shown = re.findall(r"^\{numref\}`([^`]+)`", gallery_page.text(), re.MULTILINE)
-    assert len(shown) > 120
+    assert len(shown) > 100
     assert sorted(shown) == sorted(names_in_the_book())
 
 
