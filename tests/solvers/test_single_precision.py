@@ -122,7 +122,7 @@ def test_without_the_check_a_wrong_product_leads_nowhere(monkeypatch, rng):
     # A matrix of so few reports fits into memory and comes to the rescue.
     assert "parabola" not in ik.mle(tally).method
     monkeypatch.setattr(bits, "lower_product", spoiled(bits.lower_product, "not a number"))
-    with pytest.raises((ValueError, RuntimeWarning), match="NaN|invalid value"):
+    with pytest.raises((ValueError, RuntimeWarning), match=r"NaN|invalid value"):
         ik.mle(tally)
 
 
