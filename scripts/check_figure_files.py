@@ -10,7 +10,6 @@ is gone. With --self-test the scripts are broken on purpose first.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -19,7 +18,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from headless_browser import chromium, serve
+from headless_browser import run_check, serve
 
 ROOT = Path(__file__).resolve().parents[1]
 # computed figures of many kinds, schematics and moving figures
@@ -183,16 +182,7 @@ def self_test(browser: Any) -> list[str]:
 
 def main() -> int:
     """Carry out the command line; 1 where something was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--self-test", action="store_true", help="judge scripts that are broken")
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    arguments = parser.parse_args()
-    with chromium() as browser:
-        found = self_test(browser) if arguments.self_test else check(browser, arguments.html)
-    print(*found[:40], sep="\n", end="\n" if found else "")
-    return bool(found)
+    return run_check(__doc__, self_test, check)
 
 
 if __name__ == "__main__":

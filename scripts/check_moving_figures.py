@@ -11,7 +11,6 @@ its sentence must be there, and no control. With --self-test the pages are broke
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 import check_addresses
 from check_addresses import SHOWN
-from headless_browser import chromium, serve
+from headless_browser import run_check, serve
 from moving_marks import Choice, Spec, complete, first_choice, said, shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -302,18 +301,7 @@ def self_test(browser: Any) -> list[str]:
 
 def main() -> int:
     """Carry out the command line; 1 where something was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--self-test", action="store_true", help="judge pages that are broken on purpose"
-    )
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    arguments = parser.parse_args()
-    with chromium() as browser:
-        found = self_test(browser) if arguments.self_test else check(browser, arguments.html)
-    print(*found[:40], sep="\n", end="\n" if found else "")
-    return bool(found)
+    return run_check(__doc__, self_test, check)
 
 
 if __name__ == "__main__":

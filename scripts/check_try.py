@@ -10,7 +10,6 @@ the page is loaded it asks for nothing. With --self-test the page is broken on p
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import re
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import accessibility
-from headless_browser import chromium
+from headless_browser import run_check
 from try_cases import (
     ANSWER,
     GOOD,
@@ -363,16 +362,7 @@ def self_test(browser: Any) -> list[str]:
 
 def main() -> int:
     """Carry out the command line; 1 where something was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--self-test", action="store_true", help="judge pages broken on purpose")
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    arguments = parser.parse_args()
-    with chromium() as browser:
-        found = self_test(browser) if arguments.self_test else check(browser, arguments.html)
-    print(*found[:40], sep="\n", end="\n" if found else "")
-    return int(bool(found))
+    return run_check(__doc__, self_test, check)
 
 
 if __name__ == "__main__":

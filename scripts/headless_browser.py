@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import http.server
@@ -9,13 +10,14 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+ROOT = Path(__file__).resolve().parents[1]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -74,3 +76,21 @@ def chromium() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+
+
+def run_check(
+    about: str | None,
+    self_test: Callable[[Browser], list[str]],
+    check: Callable[[Browser, Path], list[str]],
+) -> int:
+    """Carry out the command line of a check of the built book; 1 where something was found."""
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--self-test", action="store_true", help="judge what is broken on purpose")
+    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
+    arguments = parser.parse_args()
+    with chromium() as browser:
+        found = self_test(browser) if arguments.self_test else check(browser, arguments.html)
+    print(*found[:40], sep="\n", end="\n" if found else "")
+    return int(bool(found))
