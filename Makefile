@@ -70,19 +70,7 @@ ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
 	$(BIN)/python scripts/ledger.py
 
 browser: book ## check every built page in headless Chromium
-	$(BIN)/python scripts/check_book.py --self-test
-	$(BIN)/python scripts/check_book.py --jobs $(JOBS)
-	$(BIN)/python scripts/print_book.py --self-test
-	$(BIN)/python scripts/print_book.py --check --jobs $(JOBS)
-	$(BIN)/python scripts/first_minute.py
-	$(BIN)/python scripts/check_moving_figures.py --self-test
-	$(BIN)/python scripts/check_moving_figures.py
-	$(BIN)/python scripts/check_figure_files.py --self-test
-	$(BIN)/python scripts/check_figure_files.py
-	$(BIN)/python scripts/check_try.py --self-test
-	$(BIN)/python scripts/check_try.py
-	$(BIN)/python scripts/check_slides.py --self-test
-	$(BIN)/python scripts/check_slides.py
+	$(BIN)/python scripts/browser_checks.py --jobs $(JOBS)
 
 slides: book ## make slides of three chapters, a file each, in _build/html/slides; DECKS="privic"
 	$(BIN)/python scripts/slides.py $(DECKS)

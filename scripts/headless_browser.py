@@ -52,6 +52,11 @@ class _Server(http.server.ThreadingHTTPServer):
         128  # a browser on a busy machine opens many connections at once; five would be dropped
     )
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report a fault, unless the browser has left the page before all of it was sent."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 @contextlib.contextmanager
 def serve(folder: Path) -> Iterator[str]:

@@ -1,0 +1,88 @@
+"""Run every check of the built book in headless Chromium, several at once.
+
+    python scripts/browser_checks.py [--jobs N]
+
+`check_book` comes first and alone, because it measures how soon a page shows its first words. The
+others share the jobs. Each check is also shown pages that are broken on purpose. All are run even
+if one fails; what a check prints appears when it ends, and the last lines name those that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent
+SELF_TEST = "--self-test"
+# The longest first, so that no job is left alone with one of them at the end.
+SHARED = (
+    ("print_book.py", "--check"),
+    ("check_moving_figures.py",),
+    ("check_try.py", SELF_TEST),
+    ("check_slides.py", SELF_TEST),
+    ("check_try.py",),
+    ("check_moving_figures.py", SELF_TEST),
+    ("check_figure_files.py",),
+    ("check_slides.py",),
+    ("check_figure_files.py", SELF_TEST),
+    ("print_book.py", SELF_TEST),
+    ("first_minute.py",),
+)
+
+
+def alone(jobs: int) -> tuple[tuple[str, ...], ...]:
+    """The checks that nothing may disturb; the second has all the jobs for itself."""
+    return (("check_book.py", SELF_TEST), ("check_book.py", "--jobs", str(jobs)))
+
+
+def run(command: tuple[str, ...], scripts: Path = SCRIPTS) -> bool:
+    """Run one check and print what it said, in one piece; True if it found nothing."""
+    start = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, str(scripts / command[0]), *command[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    name, verdict = " ".join(command), "" if ended.returncode == 0 else ", FAILED"
+    said = f"--- {name} ({time.monotonic() - start:.0f} s{verdict})\n{ended.stdout}"
+    print(said, end="", flush=True)
+    return ended.returncode == 0
+
+
+def failures(
+    one_by_one: Iterable[tuple[str, ...]],
+    shared: Iterable[tuple[str, ...]],
+    jobs: int,
+    scripts: Path = SCRIPTS,
+) -> list[str]:
+    """The checks that failed, after all of them were run."""
+    failed = [" ".join(command) for command in one_by_one if not run(command, scripts)]
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(run, command, scripts): command for command in shared}
+        failed += [
+            " ".join(running[ended]) for ended in as_completed(running) if not ended.result()
+        ]
+    return failed
+
+
+def main() -> int:
+    """Carry out the command line; 1 where a check failed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="checks that run at once")
+    jobs = parser.parse_args().jobs
+    failed = failures(alone(jobs), SHARED, jobs)
+    print(*(f"browser_checks: {name} failed" for name in failed), sep="\n")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""All checks of the built book are run, and none that fails hides another."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import browser_checks
+
+USAGE = re.compile(r"^    python scripts/(\w+\.py) .*--self-test", re.M)
+SCRIPTS = Path(browser_checks.__file__).parent
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """A folder with a check that finds nothing, and two that find something."""
+    (tmp_path / "good.py").write_text("print('nothing found')\n", "utf8")
+    for name in ("bad", "worse"):
+        (tmp_path / f"{name}.py").write_text(
+            f"import sys\nprint('a finding of {name}', file=sys.stderr)\nsys.exit(1)\n", "utf8"
+        )
+    return tmp_path
+
+
+def test_a_check_that_fails_hides_no_other(
+    scripts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = [("worse.py",), ("good.py", "-a")], [("bad.py",), ("good.py", "-b")]
+    failed = browser_checks.failures(first, second, jobs=2, scripts=scripts)
+    assert failed == ["worse.py", "bad.py"]
+    said = re.sub(r"\d+ s", "1 s", capsys.readouterr().out)
+    assert "--- worse.py (1 s, FAILED)\na finding of worse\n--- good.py -a (1 s)\nnothing" in said
+    assert "--- bad.py (1 s, FAILED)\na finding of bad\n" in said
+    assert "--- good.py -b (1 s)\nnothing found\n" in said
+
+
+def test_every_check_of_a_page_is_run_and_shown_broken_pages() -> None:
+    commands = [*browser_checks.alone(2), *browser_checks.SHARED]
+    checks = {
+        name for path in SCRIPTS.glob("*.py") for name in USAGE.findall(path.read_text("utf8"))
+    }
+    checks -= {"check_verdict_page.py"}  # `check_book` calls it, in both ways
+    assert {name for name, *rest in commands if "--self-test" in rest} == checks
+    assert {name for name, *rest in commands if "--self-test" not in rest} == checks | {
+        "first_minute.py"  # it measures, and has nothing to find
+    }
