@@ -42,6 +42,11 @@ BROKEN: dict[str, tuple[str, str | None]] = {
         f'<pre tabindex="0" style="overflow: auto">{LONG}</pre>',
         "code wider than its column",
     ),
+    "wrapped code": (
+        f'<div class="highlight-python"><pre tabindex="0" style="line-height: 20px;'
+        f' white-space: pre-wrap">{LONG}</pre></div>',
+        "code wider than its column",
+    ),
     "table": (
         (
             '<div style="overflow: hidden"><table><tr><td><div style="width:'

@@ -38,8 +38,12 @@ FACTS = """async () => {
     .filter(e => e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !scrolls(e));
   const cut = [...document.querySelectorAll('main table')].filter(e => e.checkVisibility()
     && e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !above(e, ['auto', 'scroll']));
-  const code = [...document.querySelectorAll('main pre')]
-    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  const rows = e => (e.clientHeight - parseFloat(getComputedStyle(e).paddingTop)
+    - parseFloat(getComputedStyle(e).paddingBottom)) / parseFloat(getComputedStyle(e).lineHeight);
+  const wraps = e => e.closest('[class*=python]')  // listings of text may
+    && Math.round(rows(e)) > e.textContent.trimEnd().split('\n').length;
+  const code = [...document.querySelectorAll('main pre')].filter(e => e.checkVisibility())
+    .filter(e => e.scrollWidth > e.clientWidth + 1 || wraps(e))
     .filter(e => !e.closest('.cell_output'));
   const breaks = e => new Set([...e.getClientRects()].map(r => Math.round(r.top))).size > 1;
   const broken = [...document.querySelectorAll('main table :is(td, th) code')]

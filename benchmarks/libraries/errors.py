@@ -7,6 +7,7 @@ its error stands in the place of the number.
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -214,6 +215,9 @@ def transcript(table: pd.DataFrame) -> str:
     entries = []
     for row in table.itertuples():
         first, last = row.example.split("\n")
-        shown = [f"# {row.library}: {row.what}", row.setup, f">>> {first}", f">>> {last}"]
+        about = textwrap.fill(
+            f"{row.library}: {row.what}", 76, initial_indent="# ", subsequent_indent="# "
+        )
+        shown = [about, row.setup, f">>> {first}", f">>> {last}"]
         entries.append("\n".join([*shown, f"{row.printed}    # right: {row.right}"]))
     return "\n\n".join(entries) + "\n"

@@ -1,4 +1,4 @@
-"""A variant of k-RR: its probability of the truth can be drawn by tossing coins."""
+"""A variant of k-RR that tells the truth if a few tossed coins say so."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import ibukit as ik
 
 @dataclass(frozen=True)
 class CoinResponse(ik.RandomizedResponse):
-    """k-RR whose probability of the truth is rounded down to a multiple of 2^-coins."""
+    """k-RR with the probability of the truth rounded down to n / 2^coins."""
 
     coins: int = 16
 
@@ -15,7 +15,8 @@ class CoinResponse(ik.RandomizedResponse):
         super().__post_init__()
         if self.truth <= 1 / self.k:
             raise ValueError(
-                f"coins must be more, got {self.coins}: the truth would be no likelier than a lie"
+                f"coins must be more, got {self.coins}: the truth would"
+                " be no likelier than a lie"
             )
 
     @property

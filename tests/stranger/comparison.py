@@ -9,7 +9,7 @@ from stranger.fast import FastWithRefusals
 
 
 def compare(population, repetitions=5, seed=1):
-    """Two mechanisms, four estimators, each pair as often as `repetitions` says."""
+    """Two mechanisms, four estimators, each pair `repetitions` times."""
     mechanisms = [
         CoinResponse(population.alphabet, epsilon=3.0, coins=12),
         FastWithRefusals(population.alphabet, epsilon=3.0, refusal=0.2),
@@ -20,4 +20,6 @@ def compare(population, repetitions=5, seed=1):
         "IBU until settled": partial(ik.ibu, stop=Settled(1e-4)),
         "MLE": ik.mle,
     }
-    return ik.replicate(population, mechanisms, estimators, repetitions, seed)
+    return ik.replicate(
+        population, mechanisms, estimators, repetitions, seed
+    )

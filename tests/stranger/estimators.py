@@ -18,4 +18,8 @@ class Settled:
     tol: float
 
     def met(self, now, before):
-        return before is not None and abs(now.distribution - before.distribution).max() <= self.tol
+        return (
+            before is not None
+            and abs(now.distribution - before.distribution).max()
+            <= self.tol
+        )

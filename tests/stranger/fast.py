@@ -1,4 +1,4 @@
-"""A channel of one's own: the same mechanism without its matrix, for long alphabets."""
+"""A channel of one's own, without a matrix, for long alphabets."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,9 +29,13 @@ class RefusalChannel(Channel):
         return theta.sum() * self.same + self.more * theta[self.own]
 
     def adjoint(self, w):
-        return self.same @ w + np.bincount(self.own, self.more * w, minlength=self.k)
+        return self.same @ w + np.bincount(
+            self.own, self.more * w, minlength=self.k
+        )
 
-    def rows(self, secrets):  # a shortcut: without it, one `forward` for each secret
+    def rows(
+        self, secrets
+    ):  # a shortcut: without it, one `forward` for each secret
         return self.same + self.more * (secrets[:, None] == self.own)
 
 
@@ -45,12 +49,24 @@ class FastWithRefusals(WithRefusals):
 
     def channel(self, reports):
         silent = reports == self.k
-        same = np.where(silent, self.refusal, (1 - self.refusal) * self.answers.lie)
-        more = np.where(silent, 0.0, (1 - self.refusal) * (self.answers.truth - self.answers.lie))
-        return RefusalChannel(self.k, np.where(silent, 0, reports), same, more)
+        same = np.where(
+            silent, self.refusal, (1 - self.refusal) * self.answers.lie
+        )
+        more = np.where(
+            silent,
+            0.0,
+            (1 - self.refusal) * (self.answers.truth - self.answers.lie),
+        )
+        return RefusalChannel(
+            self.k, np.where(silent, 0, reports), same, more
+        )
 
     def draw(self, secrets, rng):
         reports = self.answers.draw(secrets, rng)
-        return np.where(rng.random(len(reports)) < self.refusal, self.k, reports)
+        return np.where(
+            rng.random(len(reports)) < self.refusal, self.k, reports
+        )
 
-    simulate = ik.Mechanism.simulate  # by `draw`, and not by the rows of the matrix
+    simulate = (
+        ik.Mechanism.simulate
+    )  # by `draw`, and not by the rows of the matrix
