@@ -163,5 +163,5 @@ FITTING = {
         )
         + '<div class="evidence">A check</div>'
     ),
-    "code-wraps": f'<pre style="white-space: pre-wrap">{LONG}</pre>',
+    "text-wraps": f'<pre style="white-space: pre-wrap">{LONG}</pre>',
 }

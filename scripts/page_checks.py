@@ -41,7 +41,7 @@ FACTS = """async () => {
   const rows = e => (e.clientHeight - parseFloat(getComputedStyle(e).paddingTop)
     - parseFloat(getComputedStyle(e).paddingBottom)) / parseFloat(getComputedStyle(e).lineHeight);
   const wraps = e => e.closest('[class*=python]')  // listings of text may
-    && Math.round(rows(e)) > e.textContent.trimEnd().split('\n').length;
+    && Math.round(rows(e)) > e.textContent.trimEnd().split('\\n').length;
   const code = [...document.querySelectorAll('main pre')].filter(e => e.checkVisibility())
     .filter(e => e.scrollWidth > e.clientWidth + 1 || wraps(e))
     .filter(e => !e.closest('.cell_output'));

@@ -7,7 +7,7 @@ import ibukit as ik
 
 @dataclass(frozen=True)
 class CoinResponse(ik.RandomizedResponse):
-    """k-RR with the probability of the truth rounded down to n / 2^coins."""
+    """k-RR with the truth's probability rounded down to n / 2^coins."""
 
     coins: int = 16
 
