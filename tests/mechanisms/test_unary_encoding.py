@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ibukit as ik
 from ibukit import theory
@@ -196,6 +197,29 @@ def test_every_user_is_in_one_block(monkeypatch):
             [0, 0, users, 0], np.random.default_rng(1)
         )
         assert tally.n == users
+
+
+def test_many_users_with_few_bits_are_drawn_by_their_counts(monkeypatch):
+    mechanism, counts = ik.Rappor(["a", "b", "c"], 1.0), {"b": 300_000, "c": 0, "a": 100_000}
+    monkeypatch.setattr(bit_reports, "BITS_AT_ONCE", 3 * 300_000)
+    monkeypatch.setattr(ik.Rappor, "draw", lambda *_: pytest.fail("drawn one by one"))
+    tally = mechanism.simulate(counts, np.random.default_rng(8))
+    assert tally.n == 400_000
+    expected = np.array([100_000, 300_000, 0]) @ mechanism.matrix()
+    found = np.zeros(8)
+    found[tally.parts[0].reports[:, 0] >> 5] = tally.counts
+    listed = mechanism._all_reports[:, 0] >> 5
+    assert stats.chisquare(found[listed], expected).pvalue > 0.001
+
+
+def test_what_inherits_is_drawn_as_it_says(monkeypatch):
+    class Silent(ik.Rappor):
+        def draw(self, secrets, rng):
+            return np.zeros((len(secrets), self.k), dtype=np.uint8)
+
+    monkeypatch.setattr(bit_reports, "BITS_AT_ONCE", 12)
+    tally = Silent(3, 1.0).simulate([4, 3, 2], np.random.default_rng(8))
+    assert tally.counts.tolist() == [9]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.domain.labels import aligned_counts
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, TooLarge
-from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.categorical import bit_reports
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.categorical.bit_sums import BitSums
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
@@ -129,6 +130,19 @@ class IndependentBits(BitReports):
         rows = (rng.random((len(secrets), self.k)) < self.p_zero).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
         return rows
+
+    @override
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
+        # Many users with few bits: each of the 2^k rows comes so often that one multinomial draw
+        # for each secret is far less work than a row for each user.
+        if (
+            is_unary(self)
+            and self.k <= MAX_LISTED
+            and int(counts.sum()) > bit_reports.BITS_AT_ONCE // self.k
+        ):
+            return FiniteMechanism.simulate(self, counts, rng)
+        return super().simulate(counts, rng)
 
     def _coins(
         self, own: exact.ExactProbability, other: exact.ExactProbability
