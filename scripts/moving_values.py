@@ -132,7 +132,8 @@ def best_mechanism() -> dict[str, Any]:
             "text": (
                 "With {k} values and ε = {epsilon}, {winner}. In the limit, N times the squared"
                 " error or √N times the EMD is {geometric} for the geometric mechanism, {questions}"
-                " for the questions and {krr} for k-RR; the least of any private mechanism is {least}."
+                " for the questions and {krr} for k-RR; the least of any private mechanism is"
+                " {least}."
             ),
             "values": {
                 name.replace("k-RR", "krr"): table("loss k epsilon", values)
