@@ -22,7 +22,7 @@ CALLS = {
     "All shares at once": "estimate.band(0.95)",
     "Two groups, or two dates": "ik.compare(t1, t2)",
     "How many people it takes": "ik.plan(mechanism, width=0.02).n",
-    "Can the reports reveal it at all?": "ik.theory.identifiable(mechanism)",
+    "Can the reports reveal the distribution?": "ik.theory.identifiable(mechanism)",
     "All distributions that fit best": "ik.theory.mle_set(t)",
     "Does the model fit?": "estimate.fit_test()",
     "Counts that a detector has blurred": "ik.unfold(counts, matrix)",
