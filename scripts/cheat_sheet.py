@@ -22,7 +22,7 @@ CALLS = {
     "All shares at once": "estimate.band(0.95)",
     "Two groups, or two dates": "ik.compare(t1, t2)",
     "How many people it takes": "ik.plan(mechanism, width=0.02).n",
-    "Can the reports tell at all?": "ik.theory.identifiable(mechanism)",
+    "Can the reports reveal the distribution?": "ik.theory.identifiable(mechanism)",
     "All distributions that fit best": "ik.theory.mle_set(t)",
     "Does the model fit?": "estimate.fit_test()",
     "Counts that a detector has blurred": "ik.unfold(counts, matrix)",
@@ -31,7 +31,7 @@ CALLS = {
 METHODS = {
     "auto": "`auto`, the default",
     "profile": "`profile`, the textbook's",
-    "wald": "`wald`, an error times 1.96",
+    "wald": "`wald`, ± 1.96 standard errors",
     "bootstrap": "`bootstrap`",
     "calibrated": "`calibrated`, by simulation",
     "guaranteed": "`guaranteed`, for every truth and size",
@@ -80,7 +80,7 @@ def intervals() -> str:
         (words, found[f"worst_{name}"], found[f"typical_{name}"], found[f"cost_{name}"])
         for name, words in METHODS.items()
     ]
-    return table(("Method", "Least coverage", "Typical", "Width, of the profile's"), rows)
+    return table(("Method", "Least coverage", "Typical", "Width, relative to the profile's"), rows)
 
 
 def errors() -> str:
@@ -117,7 +117,7 @@ estimate = ik.mle(t)
 
 {calls()}
 
-## What an interval of 95 % covers
+## Coverage of 95 % intervals
 
 Counted at up to {n} questions, which cross mechanisms, truths and sizes:
 {{doc}}`chapters/how-sure`.
@@ -126,8 +126,8 @@ Counted at up to {n} questions, which cross mechanisms, truths and sizes:
 
 ## Mechanisms
 
-With {K} secrets that are equally common and {N:,} reports. The parameter is ε = {EPSILON:g}, for
-geometric noise per step, so that distant secrets are protected less.
+For {K} equally common secrets, {N:,} reports and ε = {EPSILON:g}. For geometric noise ε is per
+step, so that distant secrets are protected less.
 
 {errors()}
 """

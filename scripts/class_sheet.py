@@ -214,8 +214,8 @@ print(ik.mle(coin.tally_counts([12, 8])).to_frame(level=0.95).round(2))
 (for-the-teacher)=
 ## For the teacher
 
-Five minutes to explain, ten to toss and count, fifteen to compute, and then compare with the
-other groups and turn the cards. The numbers below are exact: they add up the binomial
+Allow five minutes to explain, ten to toss and count, and fifteen to compute. Then let the groups
+compare their results and turn the cards. The numbers below are exact: they add up the binomial
 probabilities of all outcomes of {N} people.
 
 {what_to_expect()}
@@ -235,10 +235,10 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
   classes can.
 - *A coin is tossed in the open.* Then the report proves something. Begin again with new cards.
 - *The round is repeated with the same cards.* Two reports about one secret can shift the odds by
-  3 × 3 = 9, no longer by 3. Shuffle and deal again; then you may add the rounds up in one tally.
+  3 × 3 = 9 instead of 3. Shuffle and deal again; then you may add up the rounds in one tally.
 - *A real question.* The cards are better than a secret: you can turn them over. If you do ask
   one, take something harmless, and let anyone refuse.
-- *More or fewer people.* The formulas hold for every $n$; the table below is for {N}.
+- *More or fewer people.* The formulas hold for every $n$; the tables are for {N}.
 
 **Every outcome.** INV undoes the coin (1), the step is (2), the gap (3). The MLE is where IBU
 ends; the interval is that of `to_frame`.

@@ -22,8 +22,8 @@ its place in the chapter, where the solution is folded below it.
 {levels}
 
 {hand} exercises marked *by hand* need a pencil and at most a calculator. Many others change a cell
-of the chapter, whose notebook you can download at the top of its page. The minutes are estimates,
-for a reader of the chapter.
+of the chapter, whose notebook you can download at the top of its page. The minutes are our
+estimates for someone who has read the chapter.
 """
 
 

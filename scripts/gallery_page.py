@@ -21,10 +21,10 @@ nosearch: true
 
 # Gallery
 
-All figures that show numbers, in the order of the chapters; the sketches that open a chapter are
-on {doc}`answers`. A picture leads to its place, where its
-caption is complete and *Download* gives the drawing (SVG) with its numbers. *Code* leads to the
-same place and shows what draws it; the code of figures that move is in `scripts/`.
+Here are all figures that show numbers, in the order of the chapters; the sketches that open the
+chapters are on {doc}`answers`. A picture leads to its place in the book, which has the whole
+caption and, under *Download*, the drawing (SVG) with its numbers. *Code* leads to the same place
+and shows the code that draws the picture; the code of figures that move is in `scripts/`.
 """
 MOVING_HEAD = """## Figures that move
 

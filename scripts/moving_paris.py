@@ -54,7 +54,7 @@ def liars() -> dict[str, Any]:
     city = {
         "label": (
             "A map of 11 by 15 cells: the probability that somebody at the lonely place A, in the"
-            " middle of an empty square, reports a cell. Without liars the reports fall in the"
+            " middle of an empty square, reports each cell. Without liars the reports fall in the"
             " crowd outside; with many, on A."
         ),
         "height": 288,
@@ -110,8 +110,7 @@ def liars() -> dict[str, Any]:
             "text": (
                 "At β = {beta} and with {liars} liars, a person at A reports A with a probability"
                 " of {own} %, and is reported {away} cells away on average. An observer who knows"
-                " the map believes in the right place with a probability of {exposure} % on"
-                " average."
+                " the map gives the right place a probability of {exposure} % on average."
             ),
             "values": {
                 "own": table("beta liars", own),

@@ -105,7 +105,7 @@ def person() -> dict[str, Any]:
         "panels": [row, posterior],
         "said": {
             "text": (
-                "With probability {near} % a person of {age} reports an age at most 5 years off."
+                "With probability {near} % a person aged {age} reports an age at most 5 years off."
                 " Those who report {report} are {mean} years old on average, with a standard"
                 " deviation of {sd}; all people are {before}, with {spread}."
             ),

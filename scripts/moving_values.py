@@ -58,9 +58,9 @@ def best_mechanism() -> dict[str, Any]:
 
         called = {
             "optimal": "the geometric mechanism is the best of all private mechanisms",
-            "geometric": "of the three the geometric mechanism is the best",
-            "questions": "of the three the questions are the best",
-            "k-RR": "of the three k-RR is the best",
+            "geometric": "the geometric mechanism is the best of the three",
+            "questions": "the questions are the best of the three",
+            "k-RR": "k-RR is the best of the three",
         }
         texts["winner"].append(grid(lambda cell, called=called: called[cell[0]]))
         texts["least"].append(grid(lambda cell: plain(cell[1])))
@@ -130,9 +130,10 @@ def best_mechanism() -> dict[str, Any]:
         ],
         "said": {
             "text": (
-                "With {k} values and ε = {epsilon}, {winner}. Its limiting error, N times the"
-                " squared error or √N times the EMD: geometric {geometric}, questions {questions},"
-                " k-RR {krr}; the least that any private mechanism has is {least}."
+                "With {k} values and ε = {epsilon}, {winner}. In the limit, N times the squared"
+                " error or √N times the EMD is {geometric} for the geometric mechanism, {questions}"
+                " for the questions and {krr} for k-RR; the least of any private mechanism is"
+                " {least}."
             ),
             "values": {
                 name.replace("k-RR", "krr"): table("loss k epsilon", values)
@@ -243,9 +244,9 @@ def triangle() -> dict[str, Any]:
         ],
         "said": {
             "text": (
-                "After {steps} steps IBU gives the secrets 1, 2 and 3 the shares {shares} %. It is"
-                " {missing} nats per report below the maximum, and its gap says: at most {gap}."
-                " {maxima}"
+                "After {steps} steps IBU gives the secrets 1, 2 and 3 the shares {shares} %. These"
+                " are {missing} nats per report below the maximum, and their gap says: at most"
+                " {gap}. {maxima}"
             ),
             "values": {name: {"is": name} for name in ("shares", "missing", "gap", "maxima")},
         },

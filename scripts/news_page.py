@@ -18,8 +18,8 @@ FILE = ROOT / "book" / "news.md"
 NUMBER = re.compile(r"\{([\w-]+):(\w+)\}")
 HEAD = """# Ten findings
 
-What this book found that was not known, or not so clearly. Each finding is one chapter, and each
-can be refuted: its last line says how.
+This book found ten things that were not known, or not so clearly. Each has a chapter and can be
+refuted: its last line says how.
 """
 
 

@@ -268,7 +268,7 @@ HOSTILE = {
         TWO_ROWS | {"matrix": ", a, c\nx, 0.5, 0.5\ny, 0.1, 0.9"}, "matrix", "has no column"
     ),
     "a name twice": Hostile(
-        TWO_ROWS | {"matrix": ", a, b\nx, 0.5, 0.5\nx, 0.1, 0.9"}, "matrix", "stands twice"
+        TWO_ROWS | {"matrix": ", a, b\nx, 0.5, 0.5\nx, 0.1, 0.9"}, "matrix", "occurs twice"
     ),
     "an impossible report": Hostile(
         TWO_ROWS | {"matrix": "1, 0\n1, 0"}, "matrix", "holds zeros only"

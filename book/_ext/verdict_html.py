@@ -72,7 +72,7 @@ def bar(counts: Counts, letter: str, page: str) -> str:
     said = ", ".join(f"{found[word]} {badge(word)}" for word in RESULTS if found[word])
     return (
         f'<div class="verdict-bars"><p><strong>{found.total()} results</strong>: {said}. Another '
-        f"{counts.rows[letter]['setting']} rows are settings: inputs that we took over.</p>"
+        f"{counts.rows[letter]['setting']} rows are settings, inputs taken from the paper.</p>"
         f'<ul class="verdict-papers">{_bar(letter, found, found.total(), page)}</ul></div>'
     )
 

@@ -11,7 +11,7 @@
     computed: "With its source and licence, and the numbers that the figure shows, to six significant digits.",
     disk: "The drawing names its source and licence; the table has the numbers, to six significant digits.",
     schematic: "A schematic: it shows no data.",
-    moving: "The numbers of the setting that you see, rounded as they are for the screen.",
+    moving: "The numbers of the setting that you see, rounded as on the screen.",
   };
 
   const made = (name, attributes, ...inside) => {

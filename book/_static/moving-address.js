@@ -69,7 +69,7 @@
     form.append(button);
 
     const asked = read();
-    if (!asked) note.textContent = "The address names a setting that this figure does not have. It shows its first setting.";
+    if (!asked) note.textContent = "The address names a setting that this figure does not have, so the figure shows its first one.";
     return { asked: asked ?? {}, write };
   }
 

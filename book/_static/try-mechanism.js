@@ -20,7 +20,7 @@
   }
 
   function refuseSize(many, field) {
-    if (many < 2) throw new kit.Refusal(field, "There is one value only; give at least two that people can have.");
+    if (many < 2) throw new kit.Refusal(field, "There is only one value; give at least two that people can have.");
     if (many > MAX_VALUES) {
       throw new kit.Refusal(field, `There are ${readable(many)} values and this page takes ${MAX_VALUES}; use the Python package, or join neighbours.`);
     }
@@ -32,7 +32,7 @@
     refuseSize(k, given.length ? "labels" : "data");
     const unknown = seen.labels.find(each => !labels.includes(each));
     if (unknown !== undefined) {
-      throw new kit.Refusal("labels", `The report ${shown(unknown)} is not among all values; add it, or leave that field empty.`);
+      throw new kit.Refusal("labels", `The report ${shown(unknown)} is not in your list of all values; add it, or leave that field empty.`);
     }
     const other = 1 / (k - 1 + Math.exp(epsilon)), truth = Math.exp(epsilon) * other;
     const rows = labels.map((_, x) => Float64Array.from(labels, (_, z) => z === x ? truth : other));
@@ -119,7 +119,7 @@
     const labels = read.labels || (rows.length === m ? reports : rows.map((_, x) => `value ${x + 1}`));
     for (const names of [labels, reports]) {
       const twice = names.find((each, i) => names.indexOf(each) < i);
-      if (twice !== undefined) throw new kit.Refusal("matrix", `The name ${shown(twice)} stands twice in the matrix; give each row and each column a name of its own.`);
+      if (twice !== undefined) throw new kit.Refusal("matrix", `The name ${shown(twice)} occurs twice in the matrix; give each row and each column a name of its own.`);
       if (names.some(each => !each)) throw new kit.Refusal("matrix", "A row or a column of the matrix has an empty name; name all of them, or none.");
     }
     const unknown = seen.labels.find(each => !reports.includes(each));
@@ -128,7 +128,7 @@
     }
     const never = seen.labels.find((each, i) => seen.counts[i] > 0 && rows.every(row => row[reports.indexOf(each)] === 0));
     if (never !== undefined) {
-      throw new kit.Refusal("matrix", `The report ${shown(never)} was counted, but its column holds zeros only, so nobody can send it; correct one of the two.`);
+      throw new kit.Refusal("matrix", `The report ${shown(never)} was counted, but its column holds zeros only, so nobody can send it; correct the counts or the matrix.`);
     }
     return { kind: "matrix", labels, reports, rows };
   }

@@ -89,7 +89,7 @@
       const [name, many] = pair(line, mark, at);
       if (i === 0 && all.length > 1 && /^[a-z_ ]+$/i.test(many) && !/^(nan|inf|infinity|none|null)$/i.test(many)) continue;
       if (found.has(name)) {
-        throw new Refusal("data", `${shown(name)} stands in lines ${seen.get(name)} and ${at}; write it once, with the sum of its counts.`);
+        throw new Refusal("data", `${shown(name)} occurs in lines ${seen.get(name)} and ${at}; write it once, with the sum of its counts.`);
       }
       found.set(label(name, at), count(many, name, at));
       seen.set(name, at);

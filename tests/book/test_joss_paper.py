@@ -76,7 +76,7 @@ def sentences():
         f"A report is off by {landing['index_shift']} years on average",
         f"The estimate is off by {landing['index_off']} years (earth mover's distance); "
         f"in {landing['index_reps']} repetitions the mean is {landing['index_smooth']}.",
-        f"IBU takes {steps['ibu_steps']} steps to a gap of $10^{{-10}}$",
+        f"IBU takes {steps['ibu_steps']} steps to reach a gap of $10^{{-10}}$",
         f"after {settings[0]} steps, under randomised response and RAPPOR, "
         f"it loses to matrix inversion in {settings[1]} settings",
         f"takes {steps['conic_least']} to {steps['conic_most']} times as long",
