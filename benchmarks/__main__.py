@@ -35,6 +35,7 @@ PARTS = (
         "reports",
         "few_atoms",
         "pools",
+        "transport",
     ),
 )
 ONE_THREAD = (

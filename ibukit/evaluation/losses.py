@@ -14,6 +14,10 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.vectors import aligned_pair
 from ibukit.errors import ConvergenceError
 
+# Pairs of cells up to which the network simplex on all of them is faster than on a few, and the
+# cells of the smaller side below which there are no few (measured, benchmarks/transport.py).
+MAX_ALL_PAIRS, MIN_FEW_PAIRS = 500_000, 100
+
 
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
     r"""Earth mover's distance, in the unit of the alphabet.
@@ -22,7 +26,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
 
     with row sums p and column sums q. On a line in closed form, :math:`\sum_x|P(x)-Q(x)|` with P, Q
     the distribution functions; bins are on a line, at their midpoints. On other alphabets exactly,
-    by POT's network simplex.
+    by POT's network simplex. On a grid where many cells differ it runs on a few pairs of cells, and
+    a bound from the dual over all pairs proves the distance to a relative 1e-9.
 
     Parameters
     ----------
@@ -79,10 +84,18 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
         return _transport(supply, demand, space.distances(), strict)
     # By the triangle inequality the mass that both have in common stays, so far fewer cells are
     # left to be matched.
-    more, less = np.flatnonzero(supply > demand), np.flatnonzero(supply < demand)
+    surplus = supply - demand
+    more, less = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
+    few = min(len(more), len(less))
+    if len(more) * len(less) > MAX_ALL_PAIRS and few >= MIN_FEW_PAIRS:
+        # This imports modules of scipy that smaller grids do not need.
+        from ibukit.evaluation.sparse_transport import certified_cost
+
+        if (cost := certified_cost(space, surplus)) is not None:
+            return cost
     return _transport(
-        (supply - demand)[more],
-        (demand - supply)[less],
+        surplus[more],
+        -surplus[less],
         space._distances_between(more, less),
         strict,
     )

@@ -98,6 +98,9 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
         types.is_float64,
         types.is_boolean,
         types.is_string,
+        types.is_large_string,
+        # Older releases of Arrow have no views.
+        getattr(types, "is_string_view", types.is_string),
         types.is_date32,
     )
     kinds = [schema.field(name).type for name in wanted]

@@ -233,7 +233,11 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
         differs[alike] = (reports[alike + 1] != reports[alike]).any(axis=1)
     if differs.all():
         return reports, counts
-    starts = np.flatnonzero(np.r_[True, differs])
+    first = np.r_[True, differs]
+    starts = np.flatnonzero(first)
+    if counts.dtype.kind == "f":
+        # Added one after the other, weights have the same sum all at once as step by step.
+        return reports[starts], np.bincount(np.cumsum(first) - 1, counts)
     return reports[starts], np.add.reduceat(counts, starts)
 
 

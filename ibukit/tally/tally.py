@@ -77,7 +77,7 @@ class Tally(arguments.ReadOnlyArrays):
     _dropped: ClassVar[tuple[tuple[str, int], ...]] = ()
 
     def __getattr__(self, name: str) -> Any:
-        # The parts of a sum are made when they are first asked for, see `_sum_of_runs`.
+        # The parts of a sum are made when they are first asked for, see `_sum`.
         if name != "parts" or "_kept_runs" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         runs = vars(self)["_kept_runs"]
@@ -90,7 +90,19 @@ class Tally(arguments.ReadOnlyArrays):
     @property
     def _runs(self) -> tuple[Tally, ...]:
         """The tallies that this one is the sum of; itself alone once it has parts."""
-        return (self,) if "parts" in vars(self) else vars(self)["_kept_runs"]
+        return vars(self).get("_kept_runs") or (self,)
+
+    @property
+    def _later_rows(self) -> int:
+        """Number of distinct reports in the runs after the first."""
+        return vars(self)["_kept_rows"] if len(self._runs) > 1 else 0
+
+    @property
+    def _span(self) -> NDArray[Any]:
+        """Reports of an unbounded alphabet, or only the least and the largest of each number."""
+        if len(self._runs) > 1:
+            return vars(self)["_kept_span"]
+        return np.concatenate([part.reports for part in self.parts])
 
     @property
     def alphabet(self) -> Alphabet:
@@ -620,7 +632,7 @@ class Tally(arguments.ReadOnlyArrays):
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
-        return _sum_of_runs(self._runs + other._runs)
+        return _sum(self, other)
 
     def __radd__(self, other: Any) -> Tally:
         # sum() starts from the number 0.
@@ -698,28 +710,32 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     )._after_dropping(dropped)
 
 
-def _sum_of_runs(runs: tuple[Tally, ...]) -> Tally:
-    """Return the sum of tallies, which pools them later: a sum of many takes about linear time.
+def _sum(left: Tally, right: Tally) -> Tally:
+    """Return the sum of two tallies, which pools them later: a sum of many takes linear time.
 
-    A run is pooled with the one before where that is not twice as large. So a report is pooled as
-    often as the sum doubles, and the runs together take no more memory than the sum.
+    The runs after the first are pooled with it once they have as many reports, or it is asked for
+    its parts. So a report is pooled once from a later run, and has to be pooled with the first run
+    for no more than one other report; and the runs take at most twice the memory of the sum.
     """
-    # Sums of weights would have other last digits in another order.
-    if any(run.full_alphabet is not None or run._dropped or run.weighted for run in runs):
+    runs, others = left._runs, right._runs
+    _refuse_other_secrets((runs[0], others[0]))
+    refuse_other_efficiencies([run.parts[0].mechanism for run in (runs[0], others[0])])
+    # Weights are rounded where they are added, so they are added in the order that was written.
+    if len(others) > 1 and others[0].weighted:
+        others = (pool(others),)
+    full_alphabet, span = runs[0].full_alphabet, None
+    if full_alphabet is not None:
+        span = np.concatenate([left._span, right._span])
+        span = np.stack([span.min(axis=0), span.max(axis=0)])
+        # Reports too far apart are refused at once.
+        full_alphabet.window(span)
+    rows = left._later_rows + sum(len(run.counts) for run in others)
+    runs += others
+    if rows >= len(runs[0].counts):
         return pool(runs)
-    _refuse_other_secrets(runs)
-    refuse_other_efficiencies([run.parts[0].mechanism for run in runs])
-    kept: list[Tally] = []
-    for run in runs:
-        kept.append(run)
-        while len(kept) > 1 and len(kept[-2].counts) <= 2 * len(kept[-1].counts):
-            last = kept.pop()
-            kept[-1] = pool([kept[-1], last])
-    if len(kept) == 1:
-        return kept[0]
     total = object.__new__(Tally)
-    total._keep(_kept_runs=tuple(kept))
-    return total
+    total._keep(_kept_runs=runs, _kept_rows=rows, _kept_span=span, full_alphabet=full_alphabet)
+    return total._after_dropping(sum_dropped([left.dropped, right.dropped]))
 
 
 def _refuse_other_secrets(tallies: Sequence[Tally]) -> None:

@@ -119,6 +119,14 @@ def test_duckdb_reads_the_files_of_a_dataset(dataset, readers, lengths):
     assert (readers, lengths) == (["files"], [4])
 
 
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view()])
+def test_texts_as_polars_writes_them_are_counted_by_duckdb(kind, readers, lengths):
+    texts = pa.array([*LABELS * 50, None], pa.string()).cast(kind)
+    tally = ik.Tally.from_table(ds.dataset(pa.table({"report": texts})), MECHANISM, missing="drop")
+    assert tally.counts.tolist() == [50] * 4
+    assert (readers, lengths) == (["scan"], [5])
+
+
 WITH_TEXT = pa.schema([("report", pa.string()), ("n", pa.string())])
 MORE_THAN_FILES = {
     "some of its rows": lambda whole: whole.filter(ds.field("n") > 0),

@@ -6,6 +6,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
@@ -56,6 +57,47 @@ def test_the_work_of_a_sum_is_about_linear(kind, rng, monkeypatch):
     sum(each).parts  # noqa: B018
     # With each addition pooled at once the work is some 200 times as much.
     assert sum(work) <= (1 + math.log2(len(each))) * sum(len(tally.counts) for tally in each)
+
+
+def unlike(kind, m, rng):
+    """Tallies of weights, over an unbounded line, and with dropped reports."""
+    for i in range(m):
+        reports, epsilon = rng.integers(0, 12, 30), 1 + i / m
+        if kind == "unbounded":
+            yield ik.LinearGeometric(ik.Line(None, None), epsilon).tally(reports)
+            continue
+        table = pd.DataFrame({"report": reports, "w": rng.random(30)})
+        how = {"count": "w", "weighted": True} if kind == "weighted" else {}
+        mechanism = ik.RandomizedResponse(10, epsilon if kind != "weighted" else 1.0)
+        yield ik.Tally.from_table(table, mechanism, unknown="drop", **how)
+
+
+@pytest.mark.parametrize("kind", ["weighted", "unbounded", "dropped"])
+def test_sums_of_all_kinds_are_linear_and_have_the_digits_of_additions(kind, rng, monkeypatch):
+    each, work = list(unlike(kind, 100, rng)), []
+    stepwise = each[0]
+    for tally in each[1:]:
+        stepwise = pool([stepwise, tally])
+
+    def counted(some):
+        work.append(sum(len(part.counts) for tally in some for part in tally.parts))
+        return pool(some)
+
+    monkeypatch.setattr(module, "pool", counted)
+    total = sum(each)
+    assert total.dropped == stepwise.dropped
+    assert total.full_alphabet == stepwise.full_alphabet
+    assert_same(total, stepwise)
+    assert total.alphabet == stepwise.alphabet
+    # Each addition pooled at once is some 25 times as much where mechanisms differ.
+    assert sum(work) <= 4 * sum(len(tally.counts) for tally in each)
+
+
+def test_reports_too_far_apart_are_refused_where_they_are_added():
+    mechanism = ik.LinearGeometric(ik.Line(None, None), 1.0)
+    total = mechanism.tally([0, 1, 2, 3]) + mechanism.tally([4])
+    with pytest.raises(ik.errors.TooLarge, match="so far apart"):
+        total + mechanism.tally([10**12])
 
 
 def test_a_sum_that_is_not_yet_pooled_is_a_tally_in_every_way(rng):
