@@ -16,6 +16,8 @@ from scipy.spatial.distance import cdist
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.grid import Grid
 
+# The first version of POT whose network simplex takes sparse costs.
+OLDEST_POT = (0, 9, 7)
 # Largest difference between the cost of the plan and the lower bound, relative to the cost.
 TOLERANCE = 1e-9
 # The potentials of blocks of cells only say with which pairs to begin, so less is enough.
@@ -71,8 +73,10 @@ def certified_cost(grid: Grid, surplus: Floats) -> float | None:
     -------
     float or None
         The cost of a plan, above the least one by a relative `TOLERANCE` at most. None if the lower
-        bound does not prove it.
+        bound does not prove it, or POT is older than 0.9.7.
     """
+    if not has_sparse_simplex():
+        return None
     rows, columns = np.divmod(np.arange(len(grid)), grid.n_cols)
     side, potential = 1, None
     while -(-grid.n_rows // side) * -(-grid.n_cols // side) > MAX_BLOCKS:
@@ -88,13 +92,18 @@ def certified_cost(grid: Grid, surplus: Floats) -> float | None:
     return _plan(grid.centers(), surplus, potential, TOLERANCE)[0]
 
 
+def has_sparse_simplex() -> bool:
+    """True if POT's network simplex takes some of the pairs only, which older versions do not."""
+    # POT takes a second to import.
+    import ot
+
+    return tuple(int(part) for part in ot.__version__.split(".")[:3]) >= OLDEST_POT
+
+
 def _plan(
     places: Floats, surplus: Floats, guess: Potential | None, tolerance: float
 ) -> tuple[float | None, Potential | None]:
     """Return the cost of a plan if it is proved to be the least one, and the potential."""
-    # POT takes a second to import.
-    import ot
-
     # The side of more places has the rows, each of which is given pairs. Distances are symmetric.
     sign = 1 if np.sum(surplus > 0) >= np.sum(surplus < 0) else -1
     sources, sinks = np.flatnonzero(sign * surplus > 0), np.flatnonzero(sign * surplus < 0)
@@ -104,6 +113,9 @@ def _plan(
     total = supply.sum()
     supply, demand = supply / total, demand / demand.sum()
     start, end = places[sources], places[sinks]
+    # As above.
+    import ot
+
     longest = float(np.hypot(*np.ptp(places, axis=0)))
 
     values, prices = np.zeros(len(start)), np.zeros(len(end))

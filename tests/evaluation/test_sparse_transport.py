@@ -106,3 +106,13 @@ def test_each_cell_has_a_pair_in_the_first_plan(rng):
         assert set(some) == set(range(rows))
         assert set(more) == set(range(columns))
         assert len(some) <= 3 * (rows + columns)
+
+
+def test_an_older_pot_solves_on_all_pairs(monkeypatch, rng):
+    monkeypatch.setattr(losses, "MAX_ALL_PAIRS", 0)
+    p, q = instance("rough", rng)
+    grid = ik.Grid(SIDE, SIDE)
+    expected = ik.emd(p, q, grid)
+    monkeypatch.setattr(ot, "__version__", "0.9.6.post1")
+    assert certified_cost(grid, p - q) is None
+    assert ik.emd(p, q, grid) == pytest.approx(expected, rel=2 * TOLERANCE)
