@@ -84,7 +84,8 @@ def certified_cost(grid: Grid, surplus: Floats) -> float | None:
     # The potential of large blocks is near that of the small ones inside them.
     while side > 1:
         width = -(-grid.n_cols // side)
-        in_blocks = np.bincount(rows // side * width + columns // side, surplus)
+        block = rows // side * width + columns // side
+        in_blocks = np.bincount(block, surplus).astype(np.float64)
         corners = np.stack(np.divmod(np.arange(len(in_blocks)), width), axis=1)
         centers = (corners + 0.5) * side * grid.cell_shape
         _, potential = _plan(centers, in_blocks, potential, BLOCK_TOLERANCE)
@@ -113,7 +114,7 @@ def _plan(
     total = supply.sum()
     supply, demand = supply / total, demand / demand.sum()
     start, end = places[sources], places[sinks]
-    # As above.
+    # POT takes a second to import.
     import ot
 
     longest = float(np.hypot(*np.ptp(places, axis=0)))
