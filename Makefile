@@ -32,13 +32,13 @@ slow: $(VENV)/.ok ## run the statistical tests that take minutes
 fuzz: $(VENV)/.ok ## call every public name with wrong input, an answer or a clear error; SEED=0 EXAMPLES=10000
 	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n $(JOBS) --dist=load -m slow tests/house/test_fuzz.py --hypothesis-seed=$(SEED)
 
-portable: $(VENV)/.ok ## run all tests as if on eight other machines, an hour and a half; ONLY="prescott noise-1"
-	$(BIN)/python scripts/portable.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")
+portable: $(VENV)/.ok ## run all tests as if on eight other machines, an hour and a half; ONLY="prescott noise-1" TESTS="tests/bayes"
+	$(BIN)/python scripts/portable.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(TESTS),--tests "$(TESTS)")
 
-versions: $(VENV)/.uv ## run the tests, without chapters, on every Python and on the lowest dependencies; ONLY="3.13"
-	$(BIN)/python scripts/versions.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")
+versions: $(VENV)/.uv ## run the tests, without chapters, on every Python and on the lowest dependencies; ONLY="3.13" TESTS="tests/bayes"
+	$(BIN)/python scripts/versions.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(TESTS),--tests "$(TESTS)")
 
-arm: $(VENV)/.uv ## run a sample of the tests on an emulated 64-bit Arm processor, twenty minutes; ONLY="plain" TESTS="tests/bayes"
+arm: $(VENV)/.uv ## run a sample of the tests on an emulated 64-bit Arm processor, twenty minutes; ONLY="plain" TESTS="tests/bayes" GO_ON=1
 	$(BIN)/python scripts/arm.py $(if $(ONLY),--only "$(ONLY)") $(if $(TESTS),--tests "$(TESTS)") $(if $(GO_ON),--go-on)
 
 newest: ## run all tests with the newest dependencies, in a copy of the tree

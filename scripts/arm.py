@@ -9,7 +9,7 @@ twenty minutes on a free core. A folder is run in pieces, one for each of its fo
 with a log each; --go-on leaves out those that have passed. Chapters, and tests that start a process
 of their own, are no part of it: the process would not be emulated.
 
-One line for each piece; exit 1 where a test fails.
+One line for each piece; exit 1 where a test fails. Logs are in _build/arm.
 """
 
 from __future__ import annotations
@@ -255,12 +255,13 @@ def main() -> int:
     arguments, rest = parser.parse_known_args()
     if unknown := set(arguments.only.split()) - set(names):
         parser.error(f"--only must name some of {' '.join(names)}, got {' '.join(sorted(unknown))}")
+    tests = suite_run.tests_named(parser, arguments.tests, ROOT)
     if sentence := missing():
         print(sentence, file=sys.stderr)
         return 1
     fetch()
     chosen = [each for each in PROCESSORS if each.name in (arguments.only.split() or names)]
-    well = [run(each, arguments.tests.split(), arguments.go_on, rest) for each in chosen]
+    well = [run(each, tests, arguments.go_on, rest) for each in chosen]
     return int(not all(well))
 
 

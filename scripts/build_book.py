@@ -35,6 +35,7 @@ from tqdm import tqdm
 import figure_files
 import light_book
 import slides
+import unbroken_numbers
 from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -152,6 +153,7 @@ def main() -> int:
         for fault in figure_files.finish(BUILD / "html"):
             print(f"book: {fault}", file=sys.stderr)
             status = 1
+        unbroken_numbers.finish(BUILD / "html")
     else:
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
         for report in sorted((BUILD / "html" / "reports").rglob("*.err.log")):

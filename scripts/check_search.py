@@ -52,7 +52,9 @@ def answers(tab: Any, url: str, asked: dict[str, set[str]]) -> dict[str, list[st
 
 def main() -> int:
     """Ask, and print what leads elsewhere."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     page = (parser.parse_args().html / "search.html").resolve().as_uri()
     asked = questions()

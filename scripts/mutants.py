@@ -308,7 +308,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--n", type=int, default=60, help="how many faults (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="which sample (default: %(default)s)")
     parser.add_argument(
         "--room",
         default="",
@@ -327,13 +327,18 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     rooms = arguments.room.split()
+    if arguments.n < 1:
+        parser.error(f"--n must be at least 1, got {arguments.n}")
+    if unknown := [room for room in rooms if not modules(ROOT, [room])]:
+        parser.error(f"--room must name rooms or files of ibukit/, got {' '.join(unknown)}")
     drawn = (
         by_hand(ROOT, rooms)
         if arguments.by_hand
         else sample(ROOT, rooms, arguments.n, arguments.seed)
     )
     if not drawn:
-        parser.error(f"--room must name rooms or files of ibukit/, got {arguments.room}")
+        table = "tests/planted_faults.csv has" if arguments.by_hand else "there is"
+        parser.error(f"{table} no fault for --room {arguments.room}")
     known = equivalents(ROOT)
     same = [mutant for mutant in drawn if mutant.name in known]
     tree = OUT / "tree"
@@ -344,7 +349,9 @@ def main() -> int:
     server().close()
     for mutant in (mutant for mutant in kinds if kinds[mutant] == "undecided"):
         print(f"undecided, its tests fail without it: {mutant}")
-    score = sum(kind in ("found", "endless") for kind in kinds.values()) / max(len(kinds), 1)
+    found = sum(kind in ("found", "endless") for kind in kinds.values())
+    # If no fault has an effect, none is missed.
+    score = found / len(kinds) if kinds else 1.0
     counted = {
         kind: list(kinds.values()).count(kind)
         for kind in ("found", "endless", "survived", "undecided")

@@ -1,10 +1,12 @@
 """Run the suite as if on other machines: other kernels of BLAS, numpy, numba and libm, and noise.
 
-    python scripts/portable.py [--jobs N] [--only "NAME ..."] [PYTEST ARGUMENT ...]
+    python scripts/portable.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT
+    ...]
 
 One line for each run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or
 where a library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is
-named as left out. Tests of the scripts, which compute nothing for a reader, are not run again.
+named as left out. Tests of the scripts, which compute nothing for a reader, are not run again. Logs
+are in _build/portable.
 """
 
 from __future__ import annotations
@@ -165,14 +167,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes of pytest (default: %(default)s)"
+    )
     names = [machine.name for machine in MACHINES]
     parser.add_argument(
         "--only", metavar="NAMES", default="", help=f"some of {' '.join(names)}; all by default"
     )
+    parser.add_argument(
+        "--tests", default="", help="what to run (default: all tests and all chapters)"
+    )
     arguments, rest = parser.parse_known_args()
     if unknown := set(arguments.only.split()) - set(names):
         parser.error(f"--only must name some of {' '.join(names)}, got {' '.join(sorted(unknown))}")
+    rest = [*suite_run.tests_named(parser, arguments.tests, ROOT), *rest]
     features = probe(dict(os.environ))["simd"]
     well = True
     for machine in MACHINES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import time
 import xml.etree.ElementTree as ET
@@ -17,6 +18,17 @@ def reason(case: ET.Element) -> str:
                 :200
             ]
     return ""
+
+
+def tests_named(parser: argparse.ArgumentParser, tests: str, root: Path) -> list[str]:
+    """The paths of the option --tests; a path that is not there ends the script with a message.
+
+    pytest on several processes would only find no tests, after a minute or more of preparation.
+    """
+    paths = tests.split()
+    if missing := [path for path in paths if not (root / path.partition("::")[0]).exists()]:
+        parser.error(f"--tests must name files or folders of tests, got {' '.join(missing)}")
+    return paths
 
 
 def run(

@@ -6,7 +6,8 @@
 Each run has an environment of its own under _build/versions, made anew by uv; the lowest versions
 are those that pyproject.toml allows. An interpreter is one of pyenv's, of this machine, or one that
 uv can install. One line for each run; exit 1 where a test fails. A Python that cannot be had here,
-or for which a dependency has no wheel, is left out, and named with the reason.
+or for which a dependency has no wheel, is left out, and named with the reason. Logs are in
+_build/versions.
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes of pytest (default: %(default)s)"
+    )
     parser.add_argument(
         "--tests", default="ibukit tests", help="what to run (default: %(default)s)"
     )
@@ -115,12 +118,10 @@ def main() -> int:
     arguments, rest = parser.parse_known_args()
     if unknown := set(arguments.only.split()) - set(names):
         parser.error(f"--only must name some of {' '.join(names)}, got {' '.join(sorted(unknown))}")
+    rest = [*suite_run.tests_named(parser, arguments.tests, ROOT), *rest]
     OUT.mkdir(parents=True, exist_ok=True)
     chosen = [version for version in VERSIONS if version.name in (arguments.only.split() or names)]
-    return int(
-        sum(run(version, arguments.jobs, [*arguments.tests.split(), *rest]) for version in chosen)
-        < len(chosen)
-    )
+    return int(sum(run(version, arguments.jobs, rest) for version in chosen) < len(chosen))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN}){EXPONENT}(\s?±\s?[\d.,]+{EXPO
 NOTHING = ("", "–", "-", "NaN", "unreadable")
 LONG = 20  # letters: a first column with more keeps a third of a phone's width
 MINUS = re.compile(r"(?<![\w.,)\]])-(?=[.\d])")
-WITH_ERROR = re.compile(rf"{PLAIN}\s±\s{PLAIN}")
 
 
 def set_tables(body: str) -> str:
@@ -51,7 +50,6 @@ def set_table(html: str) -> str:
             if text.parent.name != "code":
                 text.replace_with(NavigableString(MINUS.sub("−", text)))
         powers(soup, cell)
-        keep_whole(soup, cell)
     long = any(len(line[0].get_text()) > LONG for line in body)
     return f'<div class="table-scroll{" long-names" if long else ""}">{soup}</div>'
 
@@ -96,16 +94,6 @@ def powers(soup: BeautifulSoup, cell: Tag) -> None:
             at = found.end()
         text.replace_with(
             *[NavigableString(p) if isinstance(p, str) else p for p in [*parts, text[at:]]]
-        )
-
-
-def keep_whole(soup: BeautifulSoup, cell: Tag) -> None:
-    """A number and its error stay on one line."""
-    if "number" in cell.get("class", []):
-        return
-    for text in list(cell.find_all(string=WITH_ERROR)):
-        text.replace_with(
-            NavigableString(WITH_ERROR.sub(lambda m: re.sub(r"\s", "\u00a0", m.group()), text))
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ibukit.errors import MissingExtra
+from ibukit._ground.extras import missing_extra
 
 
 def arrow_stream(frame: Any, requested_schema: object = None) -> object:
@@ -20,9 +20,7 @@ def arrow_stream(frame: Any, requested_schema: object = None) -> object:
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            'an Arrow stream needs pyarrow, which is not installed: pip install "ibukit[tables]"'
-        ) from error
+        raise missing_extra("an Arrow stream", "pyarrow") from error
     mixed = [
         name
         for name, column in frame.items()

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.extras import missing_extra
 from ibukit.bayes._chains import N_CHAINS, Chains
 from ibukit.bayes._lost_reports import LossyChains
-from ibukit.errors import MissingExtra
 from ibukit.tally.tally import Tally
 
 # Limits of rank-normalised split R-hat and of the bulk effective sample size of four chains, as
@@ -161,9 +161,6 @@ def _arviz() -> Any:
     try:
         from arviz_stats import base
     except ImportError as error:
-        raise MissingExtra(
-            "method='gibbs' needs arviz-stats, which is not installed, to judge its chains: "
-            'pip install "ibukit[bayes]"'
-        ) from error
+        raise missing_extra("the check of the chains of method='gibbs'", "arviz-stats") from error
 
     return base.array_stats

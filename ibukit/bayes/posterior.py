@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.extras import missing_extra
 from ibukit.bayes._gibbs import Draws
 from ibukit.bayes._marginals import Marginals
 from ibukit.bayes._randomized_response import RandomizedResponsePosterior
@@ -23,7 +24,7 @@ from ibukit.domain.linear_functionals import (
     parse_functionals,
 )
 from ibukit.domain.status import Status
-from ibukit.errors import MissingExtra, TooLarge
+from ibukit.errors import TooLarge
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -318,9 +319,7 @@ class Posterior(arguments.ReadOnlyArrays):
         try:
             import xarray as xr
         except ImportError as error:
-            raise MissingExtra(
-                'to_xarray needs xarray, which is not installed: pip install "ibukit[bayes]"'
-            ) from error
+            raise missing_extra("to_xarray", "xarray") from error
         from importlib.metadata import version
 
         axes = _axes_of(self.alphabet)

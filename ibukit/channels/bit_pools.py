@@ -16,8 +16,8 @@ from ibukit.channels.bits import (
     MIN_BYTES_FOR_THREADS,
     BitChannel,
     bit_sums,
-    is_bit_set,
-    sums_by_byte,
+    entries_of_secrets,
+    report_probabilities,
 )
 
 # Bytes of rows up to which a channel is pooled: a pass over them takes as long as the calls for
@@ -85,11 +85,7 @@ class BitPoolChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        p = _bit_kernels.look_up(self.packed, sums_by_byte(theta, self.packed.shape[1]))
-        p *= self.one - self.zero
-        p += self.zero * theta.sum()
-        p *= self.scale
-        return p
+        return report_probabilities(self.packed, theta, self.one, self.zero, self.scale)
 
     @override
     def adjoint(self, w: Floats) -> Floats:
@@ -126,7 +122,7 @@ class BitPoolChannel(Channel):
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        return np.where(is_bit_set(self.packed, secrets), self.one, self.zero) * self.scale
+        return entries_of_secrets(self.packed, secrets, self.one, self.zero, self.scale)
 
     @override
     def scaled(self, factor: Floats) -> BitPoolChannel:

@@ -70,13 +70,7 @@ class BitChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        p = _bit_kernels.look_up(self.packed, sums_by_byte(theta, self.packed.shape[1]))
-        # p_z = scale_z (zero + (one - zero) sum of theta over the set bits), in place because there
-        # may be a million rows.
-        p *= self.one - self.zero
-        p += self.zero * theta.sum()
-        p *= self.scale
-        return p
+        return report_probabilities(self.packed, theta, self.one, self.zero, self.scale)
 
     @override
     def adjoint(self, w: Floats) -> Floats:
@@ -90,7 +84,7 @@ class BitChannel(Channel):
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        return np.where(is_bit_set(self.packed, secrets), self.one, self.zero) * self.scale
+        return entries_of_secrets(self.packed, secrets, self.one, self.zero, self.scale)
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
@@ -132,6 +126,36 @@ class BitChannel(Channel):
     @override
     def take(self, reports: slice | Ints) -> BitChannel:
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])
+
+
+# `one` and `zero` are numbers if all reports have the same entries, else a vector.
+
+
+def report_probabilities(
+    packed: NDArray[np.uint8],
+    theta: Floats,
+    one: float | Floats,
+    zero: float | Floats,
+    scale: Floats,
+) -> Floats:
+    """Probability of each row of bits: scale_z (zero + (one - zero) theta of the set bits)."""
+    p = _bit_kernels.look_up(packed, sums_by_byte(theta, packed.shape[1]))
+    # In place because there may be a million rows.
+    p *= one - zero
+    p += zero * theta.sum()
+    p *= scale
+    return p
+
+
+def entries_of_secrets(
+    packed: NDArray[np.uint8],
+    secrets: Ints,
+    one: float | Floats,
+    zero: float | Floats,
+    scale: Floats,
+) -> Floats:
+    """Entries of the rows of bits for some secrets, shape (len(secrets), rows)."""
+    return np.where(is_bit_set(packed, secrets), one, zero) * scale
 
 
 def is_bit_set(packed: NDArray[np.uint8], secrets: Ints) -> NDArray[np.uint8]:

@@ -16,9 +16,9 @@ import numpy as np
 
 from ibukit import mechanisms
 from ibukit._ground.arguments import brief
+from ibukit._ground.extras import missing_extra
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
-from ibukit.errors import MissingExtra
 from ibukit.mechanisms import MatrixMechanism, Mechanism
 
 # Common short names of mechanisms, and the hyphenated names of their classes.
@@ -287,9 +287,7 @@ def _parameters(path: Path) -> Any:
         try:
             import yaml  # type: ignore[import-untyped]
         except ModuleNotFoundError as error:
-            raise MissingExtra(
-                f'{path} needs pyyaml, which is not installed: pip install "ibukit[tables]"'
-            ) from error
+            raise missing_extra(str(path), "pyyaml") from error
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:

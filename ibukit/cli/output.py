@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ibukit._ground.extras import missing_extra
 from ibukit.domain.grid import Grid
-from ibukit.errors import MissingExtra
 from ibukit.estimate import Estimate
 from ibukit.estimate.estimate_groups import EstimateGroups
 from ibukit.files.atomic import replace
@@ -110,6 +110,4 @@ def _parquet(estimate: Estimate | EstimateGroups, level: float | None, out: str)
     try:
         return bytes(estimate.to_frame(level).reset_index().to_parquet(index=False))
     except ImportError as error:
-        raise MissingExtra(
-            f'{out} needs pyarrow, which is not installed: pip install "ibukit[tables]"'
-        ) from error
+        raise missing_extra(out, "pyarrow") from error

@@ -76,7 +76,8 @@ def blahut_arimoto(
     -------
     MatrixMechanism
         Shape k x k. After finitely many steps all entries are positive, unless they fall below what
-        a double can hold. The optimum mostly has reports that are never made.
+        a double can hold. The optimum may have reports that are never made: in PRIVIC's Paris all
+        but a few of the 165 cells at a `beta` of 0.2 per cell, and a few at 5.
         `design.information_gap` says how good it is.
 
     Raises

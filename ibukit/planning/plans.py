@@ -175,7 +175,9 @@ def plan(
     Intervals are the estimate -+ z standard errors of the maximum likelihood estimate: they cover
     with probability `level` in the limit of many reports, at distributions without zeros. Where
     `near` has zeros v is its limit from inside. There the maximum likelihood estimate is not
-    normal: it never goes below 0, and is 0 about half of the time.
+    normal: it never goes below 0. Where one probability is 0 it is estimated as 0 about half of the
+    time; where several are, each of them more often (for 90 zeros of 100 under k-RR with epsilon =
+    1 and 20,000 reports about 80 % of the time).
 
     Worst case: each u bounds v from above at every distribution, by
     :math:`\sum_{x} \theta_x\,c_{x} - (w \cdot \theta)^{2}` with :math:`c_{x}` =

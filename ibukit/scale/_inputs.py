@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibukit._ground.dask_tasks import check_client
+from ibukit._ground.extras import missing_extra
 from ibukit.domain.report_kind import ReportKind
-from ibukit.errors import AlphabetMismatch, MissingExtra
+from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._blocks import blocks_of
 
@@ -58,10 +59,7 @@ def _default_client() -> Client:
     try:
         from distributed import default_client
     except ImportError:
-        raise MissingExtra(
-            "Dask collections need dask.distributed, which is not installed: "
-            'pip install "ibukit[dask]"'
-        ) from None
+        raise missing_extra("a Dask collection", "dask.distributed") from None
     try:
         found: Client = default_client()
     except ValueError:

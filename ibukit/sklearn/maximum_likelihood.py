@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit.errors import MissingExtra
+from ibukit._ground.extras import missing_extra
 from ibukit.estimators import mle, smooth
 from ibukit.mechanisms import Mechanism
 from ibukit.tally.likelihood import log_likelihood_of
@@ -17,9 +17,7 @@ try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError as error:
-    raise MissingExtra(
-        'ibukit.sklearn needs scikit-learn, which is not installed: pip install "ibukit[sklearn]"'
-    ) from error
+    raise missing_extra("importing ibukit.sklearn", "scikit-learn") from error
 
 
 class MLE(BaseEstimator):  # type: ignore[misc] # it has no types

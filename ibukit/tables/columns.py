@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
-from ibukit.errors import MissingExtra
+from ibukit._ground.extras import EXTRAS, missing_extra
 from ibukit.tables.survey_columns import CLUSTER, NO_SURVEY, STRATUM, SurveyColumns, SurveyRows
 
 # Names of the columns while they are counted; the table's own names may clash.
@@ -248,9 +248,10 @@ def collected(frame: Any) -> nw.DataFrame[Any]:
     try:
         return frame.collect()
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f'this table needs {error.name}, which is not installed: pip install "ibukit[tables]"'
-        ) from error
+        # A package that no extra of ours installs is the business of the frame's own library.
+        if error.name not in EXTRAS:
+            raise
+        raise missing_extra("this table", error.name) from error
 
 
 def _without_dictionaries(frame: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import narwhals as nw
 
+from ibukit._ground.extras import missing_extra
 from ibukit._ground.typing import override
-from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece, collected
 from ibukit.tables.table import ReportTable
 
@@ -74,7 +74,7 @@ def reader_of(stream: Any) -> Any:
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow") from error
+        raise missing_extra("this table", "pyarrow") from error
     return pa.RecordBatchReader.from_stream(stream)
 
 
@@ -89,12 +89,5 @@ def _duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError as error:
-        raise missing_extra("duckdb") from error
+        raise missing_extra("this table", "duckdb") from error
     return duckdb
-
-
-def missing_extra(package: str) -> MissingExtra:
-    """Return the error that says what to install."""
-    return MissingExtra(
-        f'this table needs {package}, which is not installed: pip install "ibukit[tables]"'
-    )

@@ -211,8 +211,9 @@ def _bits_diameter(mechanism: IndependentBits | SubsetSelection) -> float:
     # Two reports are farthest apart if they share as few ones as possible.
     shared = np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k
     apart = squares[:, None] + squares - 2 * np.outer(step, step) * shared
-    # Rows without any bit set, or with all, lie in the centre.
-    weighted = np.sqrt(max(apart.max(), squares.max())) / scale
+    # Rows without any bit set, or with all, lie in the centre. From there it is not as far: rows
+    # that share as few ones as possible have an inner product of at most 0.
+    weighted = np.sqrt(apart.max()) / scale
     if isinstance(mechanism, SubsetSelection):
         return float(weighted)
     debiased = np.sqrt(k - (k % 2) / k) / mechanism.contrast

@@ -96,6 +96,14 @@ def test_the_optimum_is_proved(city, beta):
     assert (matrix == 0).all(axis=0).any()
 
 
+@pytest.mark.parametrize(("beta", "least", "most"), [(0.2, 155, 164), (5.0, 1, 15)])
+def test_the_optimum_leaves_out_as_many_reports_as_the_documentation_says(beta, least, most):
+    data = ik.datasets.load_gowalla("privic_paris")
+    assert data.alphabet.unit == "cell"
+    matrix = ik.blahut_arimoto(data.distribution, data.alphabet, beta, steps=None).matrix()
+    assert least <= (matrix == 0).all(axis=0).sum() <= most
+
+
 def test_many_steps_tend_to_the_optimum():
     prior = ik.normalize([8, 1, 2, 4, 1])
     optimum = ik.blahut_arimoto(prior, 5, 1.0, steps=None).matrix()

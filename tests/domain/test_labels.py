@@ -79,8 +79,11 @@ def test_what_is_missing_or_twice_is_refused():
         ValueError, match=r"reports must be whole numbers, got nan at index 1 \(a missing value"
     ):
         ik.RandomizedResponse(ik.Line(17, 20), 1.0).tally(pd.array([18, None], dtype="Int64"))
-    with pytest.raises(ValueError, match="counts must have each label once, got 'Private' twice"):
-        RESPONSE.tally_counts(pd.Series([1, 2], index=["Private", "Private"]))
+    for others in [], [WORK[1]]:
+        twice = pd.Series(1, index=["Private", *others, "Private"])
+        message = "counts must have each label once, got 'Private' twice"
+        with pytest.raises(ValueError, match=message):
+            RESPONSE.tally_counts(twice)
     with pytest.raises(
         ValueError, match="counts must be a Series, a mapping or an array, got a frame"
     ):

@@ -149,6 +149,17 @@ def test_a_line_without_its_hash_is_found():
             sealed(broken)
 
 
+def test_the_help_of_a_target_names_what_it_takes():
+    rules = re.findall(r"^([a-z]+):[^\n]*?## ([^\n]*)\n((?:\t[^\n]*\n)*)", read("Makefile"), re.M)
+    taken = {
+        name: (set(re.findall(r"\$\(if \$\(([A-Z_]+)\)", recipe)) - {"HASHES"}, about)
+        for name, about, recipe in rules
+    }
+    assert {"ONLY", "TESTS", "GO_ON"} == taken["arm"][0]
+    for name, (variables, about) in taken.items():
+        assert all(f"{variable}=" in about for variable in variables), name
+
+
 def test_the_workflows_install_by_hash_only():
     for name in WORKFLOWS:
         assert yaml.safe_load(read(name))["env"] == {"HASHES": "1"}, name

@@ -389,3 +389,18 @@ def test_a_plan_without_the_square_of_the_answer_is_found_out():
     wrong = np.sqrt(plan.variance / (plan.variance + (of @ near) ** 2))
     assert abs(width * wrong - 1) > 0.05
     assert abs(spread * wrong - 1) > 0.05
+
+
+def test_a_probability_of_zero_is_estimated_as_zero_as_often_as_the_documentation_says(rng):
+    def share_of_zeros(k, zeros):
+        near = np.append(np.full(k - zeros, 1 / (k - zeros)), np.zeros(zeros))
+        people = np.rint(20_000 * near).astype(int)
+        mechanism = ik.RandomizedResponse(k, 1.0)
+        estimates = [ik.mle(mechanism.simulate(people, rng)) for _ in range(400)]
+        return np.mean([estimate.distribution[k - zeros :] == 0 for estimate in estimates])
+
+    # Six standard errors of a share of 400 independent draws are 0.15.
+    assert share_of_zeros(2, 1) == pytest.approx(0.5, abs=0.15)
+    assert share_of_zeros(5, 1) == pytest.approx(0.5, abs=0.15)
+    # The share of 90 in each draw hardly varies.
+    assert share_of_zeros(100, 90) == pytest.approx(0.8, abs=0.05)

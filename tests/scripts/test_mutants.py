@@ -226,3 +226,37 @@ def test_every_named_equivalent_is_a_fault_of_today():
 
 def test_the_tests_without_jit_are_there():
     assert all((mutants.ROOT / test).is_file() for test in kernel_coverage.TESTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--n 0", "--n must be at least 1, got 0"),
+        ("--room solvers,bayes", "--room must name rooms or files of ibukit/, got solvers,bayes"),
+        ("--room gone bayes", "--room must name rooms or files of ibukit/, got gone"),
+        ("--by-hand --room errors", "tests/planted_faults.csv has no fault for --room errors"),
+    ],
+)
+def test_what_names_no_fault_is_refused(arguments, message, monkeypatch, capsys):
+    option, *room = arguments.split("--room ")
+    given = [*option.split(), *(["--room", *room] if room else [])]
+    monkeypatch.setattr("sys.argv", ["mutants.py", *given])
+    monkeypatch.setattr(mutants, "copy", pytest.fail)
+    with pytest.raises(SystemExit):
+        mutants.main()
+    assert capsys.readouterr().err.endswith(f"error: {message}\n")
+
+
+def test_where_no_fault_has_an_effect_none_is_missed(monkeypatch, capsys, tree):
+    faults = mutants.sample(tree, ["privacy"], 3, 0)
+    monkeypatch.setattr("sys.argv", ["mutants.py", "--room", "privacy"])
+    monkeypatch.setattr(mutants, "sample", lambda *arguments: faults)
+    monkeypatch.setattr(mutants, "copy", lambda *arguments: None)
+    monkeypatch.setattr(mutants, "server", lambda: pytest_server.PytestServer(foreign=()))
+    monkeypatch.setattr(mutants, "equivalents", lambda root: {m.name: "" for m in faults})
+    monkeypatch.setattr(mutants, "judge", lambda chosen, *others: dict.fromkeys(chosen, "found"))
+    assert mutants.main() == 0
+    assert "score 100 %, seed 0: of 3 faults 0 found" in capsys.readouterr().out
+    monkeypatch.setattr(mutants, "equivalents", lambda root: {})
+    monkeypatch.setattr(mutants, "judge", lambda chosen, *others: dict.fromkeys(chosen, "survived"))
+    assert mutants.main() == 1

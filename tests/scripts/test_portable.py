@@ -4,7 +4,9 @@ a machine that was not emulated and a test that failed both end it with 1.
 
 import pytest
 
+import arm
 import portable
+import versions
 from portable import MACHINES, Machine
 
 FEATURES = ["X86_V3", "X86_V4", "AVX512_ICL"]
@@ -81,3 +83,24 @@ def test_an_unknown_name_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         portable.main()
     assert "got vax" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("script", [arm, portable, versions], ids=lambda script: script.__name__)
+def test_tests_that_are_not_there_are_refused_before_anything_is_made(script, monkeypatch, capsys):
+    for name in ("probe", "make", "fetch"):
+        monkeypatch.setattr(script, name, pytest.fail, raising=False)
+    named = "tests/scripts/test_portable.py::test_an_unknown_name_is_refused tests/gone"
+    monkeypatch.setattr("sys.argv", [f"{script.__name__}.py", "--tests", named])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert capsys.readouterr().err.endswith("files or folders of tests, got tests/gone\n")
+
+
+def test_the_named_tests_alone_are_run(monkeypatch):
+    given = []
+    monkeypatch.setattr(portable, "probe", lambda environment: seen(Machine("here")))
+    monkeypatch.setattr(portable, "run", lambda *arguments: given.append(arguments[-1]) or True)
+    arguments = ["--only", "as-it-is", "--tests", "tests/bayes tests/tally", "-x"]
+    monkeypatch.setattr("sys.argv", ["portable.py", *arguments])
+    assert portable.main() == 0
+    assert given == [["tests/bayes", "tests/tally", "-x"]]

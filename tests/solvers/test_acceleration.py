@@ -114,11 +114,12 @@ def ages():
     )
 
 
-def test_needs_a_tenth_of_the_evaluations_on_ages():
+def test_needs_a_few_hundred_evaluations_on_ages():
     tally = ages()
     plain, fast = ik.ibu(tally, strict=True), accelerated(tally, 1e-6, strict=True)
     assert plain.n_iter > 100_000
-    assert 10 * fast.n_iter <= plain.n_iter
+    # With other noise 394 to 637 were seen.
+    assert fast.n_iter < 1000
 
 
 def test_a_fixed_point_stays():

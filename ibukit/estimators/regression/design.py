@@ -12,7 +12,8 @@ from scipy.linalg import qr, solve_triangular
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.array_arguments import first_index
-from ibukit.errors import CollinearDesign, MissingExtra
+from ibukit._ground.extras import missing_extra
+from ibukit.errors import CollinearDesign
 
 INTERCEPT = "intercept"
 # Columns whose part outside the span of the others is smaller, relative to them, are combinations
@@ -145,10 +146,7 @@ def _formula(text: str) -> Any:
     try:
         from formulaic import Formula
     except ImportError as error:
-        raise MissingExtra(
-            "X is a formula, which needs formulaic, which is not installed: "
-            'pip install "ibukit[regression]"'
-        ) from error
+        raise missing_extra("X as a formula", "formulaic") from error
     try:
         return Formula(text)
     except Exception as error:
