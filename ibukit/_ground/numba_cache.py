@@ -23,7 +23,11 @@ DAMAGED = (OSError, EOFError, pickle.UnpicklingError)
 
 def njit(**options: Any) -> Callable[[Loop], Loop]:
     """Return numba's decorator with these options, and with its cache where there can be one."""
-    return lambda loop: cast(Loop, LoopForNumba(loop, options))
+
+    def deferred(loop: Loop) -> Loop:
+        return cast(Loop, LoopForNumba(loop, options))
+
+    return deferred
 
 
 class LoopForNumba:
@@ -32,6 +36,7 @@ class LoopForNumba:
     # A thread may wait here for another one, but not for itself: numba asks for the loops that a
     # loop calls.
     _lock = RLock()
+    _dispatcher: Any
 
     def __init__(self, loop: Callable[..., Any], options: dict[str, Any]):
         update_wrapper(self, loop)

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit._ground.numba_fallback import NumpyUntilWorthCompiling
+from ibukit._ground import numba_fallback
+from ibukit._ground.numba_fallback import InterpretUntilWorthCompiling, NumpyUntilWorthCompiling
 from ibukit.channels import _few_responses, _score_kernels, response
+from ibukit.solvers import _line_kernels, line
 from ibukit.solvers.responses import _water_filling_kernels, water_filling
 
 CLOSED_FORM = """
@@ -26,12 +28,13 @@ def modules_after(code):
     return set(run.stdout.split())
 
 
-def test_the_closed_form_does_without_numba():
-    assert "numba" not in modules_after(CLOSED_FORM)
+def test_the_closed_form_does_without_numba_and_scipy_optimize():
+    assert modules_after(CLOSED_FORM) & {"numba", "scipy.optimize"} == set()
     of_bits = CLOSED_FORM.replace("RandomizedResponse", "OptimizedUnaryEncoding").replace(
         'tally_counts({"a": 40, "b": 30, "c": 20, "d": 10})', "tally([[1, 0, 0, 1]])"
     )
     assert "numba" in modules_after(of_bits), "the test must see it"
+    assert "scipy.optimize" in modules_after("import scipy.optimize, sys; print(*sys.modules)")
 
 
 def some_reports(rng, k):
@@ -81,6 +84,13 @@ def test_an_impossible_report_has_the_likelihood_0_either_way():
         )
         assert logs == -np.inf
         assert least == 0
+
+
+def test_a_line_of_5000_positions_is_not_compiled_for(monkeypatch):
+    monkeypatch.setattr(numba_fallback, "is_compiled_or_cached", lambda loop: False)
+    loops = InterpretUntilWorthCompiling(_line_kernels, "climb", line.POSITIONS_BY_PYTHON)
+    assert loops.for_size(5000) is not _line_kernels
+    assert loops.for_size(1) is _line_kernels
 
 
 def test_after_many_calls_the_loops_take_over_and_nothing_changes(monkeypatch):

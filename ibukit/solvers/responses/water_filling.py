@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_fallback import NumpyUntilWorthCompiling
@@ -130,7 +130,7 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     if rising(high) <= 0:
         return high
     return float(
-        brentq(
+        scipy.optimize.brentq(
             rising, low, high, xtol=ROOT_TOLERANCE * low + NEGLIGIBLE_MASS, rtol=4 * ROOT_TOLERANCE
         )
     )
