@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ import pandas as pd
 USERS = 20_000
 # Structures that are drawn by their mechanism, which also compiles.
 ROWS = ("local hashing", "count mean sketch")
+# Hash functions and buckets.
+SKETCH = {"count mean sketch": (256, 256)}
 OTHERS = ("line of 5000", "line of 10000", "labels, to_frame", *ROWS)
 
 
@@ -33,15 +36,14 @@ def session(structure: str) -> list[float]:
     times = [time.process_time()]
     for _ in range(2):
         if structure == "labels, to_frame":
-            mechanism: ik.Mechanism = ik.RandomizedResponse(["a", "b", "c", "d"], 1.0)
+            labelled: Any = ik.RandomizedResponse
+            mechanism = labelled(["a", "b", "c", "d"], 1.0)
             estimate = ik.mle(mechanism.tally_counts({"a": 40, "b": 30, "c": 20, "d": 10}))
             estimate.to_frame(level=0.95)
         elif structure in ROWS:
             rng = np.random.default_rng(1)
-            mechanism = {
-                "local hashing": lambda: ik.LocalHashing(100, 1.0),
-                "count mean sketch": lambda: ik.CountMeanSketch(100, 1.0, rows=256, width=256),
-            }[structure]()
+            kind: Any = ik.LocalHashing if structure == "local hashing" else ik.CountMeanSketch
+            mechanism = kind(100, 1.0, *SKETCH.get(structure, ()))
             ik.mle(mechanism.tally(mechanism.randomize(rng.integers(0, 100, USERS), rng)))
         else:
             name, _, size = structure.partition(" of ")
