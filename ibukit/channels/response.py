@@ -12,11 +12,12 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_fallback import NumpyUntilWorthCompiling
 from ibukit._ground.rounding import gamma, underflow
 from ibukit._ground.typing import override
-from ibukit.channels._few_responses import score_few_responses, sum_few_in_blocks
 from ibukit.channels._score_kernels import (
     BLOCK,
     additions_in_blocks,
+    score_few_responses,
     score_responses,
+    sum_few_in_blocks,
     sum_in_blocks,
 )
 from ibukit.channels.base import Channel, Score, upper_gap

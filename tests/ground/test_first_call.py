@@ -9,7 +9,7 @@ import pytest
 import ibukit as ik
 from ibukit._ground import numba_fallback
 from ibukit._ground.numba_fallback import InterpretUntilWorthCompiling, NumpyUntilWorthCompiling
-from ibukit.channels import _few_responses, _score_kernels, response
+from ibukit.channels import _score_kernels, response
 from ibukit.solvers import _line_kernels, line
 from ibukit.solvers.responses import _water_filling_kernels, water_filling
 
@@ -59,12 +59,12 @@ def test_numpy_gives_the_bits_of_the_loops(k, rng):
         water_filling._fill_few(theta, reports, counts, level, contrast, off)
         _water_filling_kernels.fill(right, reports, counts, level, contrast, off)
         assert np.array_equal(theta, right)
-        total = _few_responses.sum_few_in_blocks(theta)
+        total = _score_kernels.sum_few_in_blocks(theta)
         assert total == pytest.approx(_score_kernels.sum_in_blocks(theta), rel=1e-14)
         for size in (k, 0):
             g, right_g = np.zeros((2, size))
             arguments = total, reports, counts, off, contrast
-            found = _few_responses.score_few_responses(theta, g, *arguments)
+            found = _score_kernels.score_few_responses(theta, g, *arguments)
             assert found == _score_kernels.score_responses(theta, right_g, *arguments)
             assert np.array_equal(g, right_g)
 
@@ -77,7 +77,7 @@ def test_frequencies_below_the_noise_share_the_mass_either_way():
 
 
 def test_an_impossible_report_has_the_likelihood_0_either_way():
-    scores = (_few_responses.score_few_responses, _score_kernels.score_responses)
+    scores = (_score_kernels.score_few_responses, _score_kernels.score_responses)
     for score in scores:
         logs, least, _ = score(
             np.array([1.0, 0.0]), np.empty(0), 1.0, np.arange(2), np.array([3, 4]), 0.0, 1.0
