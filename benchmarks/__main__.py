@@ -90,7 +90,7 @@ def main() -> None:
 
     folder = SCRATCH / "quick" if asked.quick else RESULTS
     names = [name for name in WORKLOADS if not asked.quick or name.startswith(QUICK)]
-    structures = ["line", "bits"] if asked.quick else [*STRUCTURES, "line of 10000"]
+    structures = ["line", "bits"] if asked.quick else [*STRUCTURES, *compile_time.OTHERS]
     rows = timed("races", lambda: races(names, asked.quick))
     command = [sys.executable, "-m", "benchmarks.dense", *(["--quick"] if asked.quick else [])]
     ended = timed("dense", lambda: subprocess.run(command, cwd=ROOT, check=False))

@@ -15,8 +15,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
+import numpy as np
 import pandas as pd
+
+USERS = 20_000
+# Structures that are drawn by their mechanism, which also compiles.
+ROWS = ("local hashing", "count mean sketch")
+# Hash functions and buckets.
+SKETCH = {"count mean sketch": (256, 256)}
+OTHERS = ("line of 5000", "line of 10000", "labels, to_frame", *ROWS)
 
 
 def session(structure: str) -> list[float]:
@@ -24,12 +33,22 @@ def session(structure: str) -> list[float]:
     import ibukit as ik
     from benchmarks.workloads import STRUCTURES
 
-    structure, _, size = structure.partition(" of ")
-    sizes, make = STRUCTURES[structure]
-    k = int(size) if size else sizes[0]
     times = [time.process_time()]
     for _ in range(2):
-        ik.mle(make(k))
+        if structure == "labels, to_frame":
+            labelled: Any = ik.RandomizedResponse
+            mechanism = labelled(["a", "b", "c", "d"], 1.0)
+            estimate = ik.mle(mechanism.tally_counts({"a": 40, "b": 30, "c": 20, "d": 10}))
+            estimate.to_frame(level=0.95)
+        elif structure in ROWS:
+            rng = np.random.default_rng(1)
+            kind: Any = ik.LocalHashing if structure == "local hashing" else ik.CountMeanSketch
+            mechanism = kind(100, 1.0, *SKETCH.get(structure, ()))
+            ik.mle(mechanism.tally(mechanism.randomize(rng.integers(0, 100, USERS), rng)))
+        else:
+            name, _, size = structure.partition(" of ")
+            sizes, make = STRUCTURES[name]
+            ik.mle(make(int(size) if size else sizes[0]))
         times.append(time.process_time())
     return [times[0], times[1] - times[0], times[2] - times[1]]
 

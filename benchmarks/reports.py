@@ -75,9 +75,20 @@ def cases(quick: bool) -> Iterator[Case]:
         seen = m.randomize(secrets, generator(), codes=True)
         tally = lambda m=m, seen=seen: m.tally(seen)  # noqa: E731
         yield Case("tally", m, n, tally, lambda seen=seen: np.sort(seen))
-    m = ik.DiscreteGaussian(line, 50.0)
-    whole = m.randomize(secrets, generator(), codes=True)
-    yield Case("tally", m, n, lambda: m.tally(whole), lambda: np.bincount(whole - whole.min()))
+    for m in (
+        ik.DiscreteGaussian(line, 50.0),
+        ik.LinearGeometric(line, 0.05),
+        ik.HadamardResponse(k, 1.0),
+    ):
+        whole = m.randomize(secrets, generator(), codes=True)
+        tally = lambda m=m, whole=whole: m.tally(whole)  # noqa: E731
+        count = lambda whole=whole: np.bincount(whole - whole.min())  # noqa: E731
+        yield Case("tally", m, n, tally, count)
+    grid = ik.Grid(10, 10)
+    for m in (ik.PlanarGeometric(grid, 1.0), ik.PlanarGaussian(grid, 1.0)):
+        pairs = m.randomize(secrets % 100, generator(), codes=True)
+        tally = lambda m=m, pairs=pairs: m.tally(pairs)  # noqa: E731
+        yield Case("tally", m, n, tally, lambda pairs=pairs: np.unique(pairs, axis=0))
     she = ik.HistogramEncoding(100, 1.0)
     rows = she.randomize(secrets % 100, generator(), codes=True)
     yield Case("tally", she, n, lambda: she.tally(rows), lambda: rows[np.argsort(rows[:, 0])])

@@ -1,4 +1,6 @@
-"""The decorator of compiled loops, which decides whether they are kept on the disk.
+"""The decorator of compiled loops, which decides when numba sees them and where they are kept.
+
+To import numba takes as long as all of the package. A loop therefore imports it when it is called.
 
 Compiling takes seconds, so loops are kept in numba's cache: beside the package, in the user's own
 folder, or in `NUMBA_CACHE_DIR`. Where none of these can be written to, as in a read-only container
@@ -9,9 +11,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any, TypeVar
-
-import numba
+from functools import update_wrapper
+from threading import RLock
+from typing import Any, TypeVar, cast
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -22,18 +24,56 @@ DAMAGED = (OSError, EOFError, pickle.UnpicklingError)
 def njit(**options: Any) -> Callable[[Loop], Loop]:
     """Return numba's decorator with these options, and with its cache where there can be one."""
 
-    def compiled(loop: Loop) -> Loop:
-        try:
-            dispatcher: Any = numba.njit(cache=True, **options)(loop)
-        # numba found no folder that it may write to.
-        except RuntimeError:
-            return numba.njit(**options)(loop)
-        # With NUMBA_DISABLE_JIT=1 this is the function itself.
-        if hasattr(dispatcher, "_cache"):
-            _forgive(dispatcher._cache)
-        return dispatcher
+    def deferred(loop: Loop) -> Loop:
+        return cast(Loop, LoopForNumba(loop, options))
 
-    return compiled
+    return deferred
+
+
+class LoopForNumba:
+    """A loop that becomes numba's own object when it is called, or asked for what that one has."""
+
+    # A thread may wait here for another one, but not for itself: numba asks for the loops that a
+    # loop calls.
+    _lock = RLock()
+    _dispatcher: Any
+
+    def __init__(self, loop: Callable[..., Any], options: dict[str, Any]):
+        update_wrapper(self, loop)
+        self.py_func = loop
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_dispatcher":
+            return getattr(self._dispatcher, name)
+        with self._lock:
+            if name not in vars(self):
+                self._dispatcher = _dispatcher(self.py_func, self._options)
+        return self._dispatcher
+
+
+def _dispatcher(loop: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return numba's object for a loop, with its cache where there can be one."""
+    import numba
+    from numba.extending import typeof_impl
+
+    # A loop that calls another one finds it in its module as it is here.
+    if LoopForNumba not in typeof_impl.registry:
+        typeof_impl.register(LoopForNumba)(
+            lambda value, context: typeof_impl(value._dispatcher, context)
+        )
+    try:
+        dispatcher: Any = numba.njit(cache=True, **options)(loop)
+    # numba found no folder that it may write to.
+    except RuntimeError:
+        return numba.njit(**options)(loop)
+    # With NUMBA_DISABLE_JIT=1 this is the function itself.
+    if hasattr(dispatcher, "_cache"):
+        _forgive(dispatcher._cache)
+    return dispatcher
 
 
 def _forgive(cache: Any) -> None:

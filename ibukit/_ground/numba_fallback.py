@@ -1,4 +1,4 @@
-"""Numba loops that run as plain Python until compiling them pays.
+"""Loops that run as plain Python or by numpy until compiling them pays.
 
 Compiling the loops of the line takes seconds whenever numba's cache is empty; running them once as
 plain Python, on a hundred secrets, takes a few hundredths of a second. Both are the same functions,
@@ -41,6 +41,22 @@ class InterpretUntilWorthCompiling:
             return self._loops
         self._budget -= size
         return plain(self._loops)
+
+
+class NumpyUntilWorthCompiling:
+    """The number of calls that numpy answers before loops are compiled, which give the same bits.
+
+    A call by numpy takes some 20 microseconds more. Importing numba and compiling a few loops take
+    a second, which a process with few calls saves.
+    """
+
+    def __init__(self, calls: int = 10_000):
+        self._calls = calls
+
+    def takes_one(self) -> bool:
+        """Return whether numpy answers this call."""
+        self._calls -= 1
+        return self._calls >= 0
 
 
 def is_compiled_or_cached(loop: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import betainc
 
 from ibukit._ground.arguments import Floats
@@ -79,7 +79,9 @@ class Marginals:
         # The distribution function is monotone in log p, so Brent's method finds the only root.
         if excess(LOG_MIN_PROBABILITY) >= 0:
             return 0.0
-        return math.exp(brentq(excess, LOG_MIN_PROBABILITY, 0.0, xtol=1e-15, rtol=1e-14))
+        return math.exp(
+            scipy.optimize.brentq(excess, LOG_MIN_PROBABILITY, 0.0, xtol=1e-15, rtol=1e-14)
+        )
 
 
 def from_frequencies(frequencies: Floats, alpha: Floats, n: int) -> Floats:

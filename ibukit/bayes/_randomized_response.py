@@ -40,8 +40,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from ibukit._ground.arguments import Floats, Ints, readable
@@ -218,7 +218,11 @@ class _Contour:
 
         # Any b gives the same integral; near the saddle point it takes the fewest points.
         most = (least + float(multiplicity @ counts)) * (1 + 1e-12)
-        b = least if excess(least) >= 0 else float(brentq(excess, least, most, rtol=1e-5))
+        b = (
+            least
+            if excess(least) >= 0
+            else float(scipy.optimize.brentq(excess, least, most, rtol=1e-5))
+        )
         curvature = max(
             1.0, (excess(b * (1 + DIFFERENCE_STEP)) - excess(b)) / (b * DIFFERENCE_STEP)
         )

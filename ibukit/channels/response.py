@@ -9,10 +9,20 @@ from functools import cached_property
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_fallback import NumpyUntilWorthCompiling
 from ibukit._ground.rounding import gamma, underflow
 from ibukit._ground.typing import override
-from ibukit.channels._score_kernels import additions_in_blocks, score_responses, sum_in_blocks
+from ibukit.channels._score_kernels import (
+    BLOCK,
+    additions_in_blocks,
+    score_few_responses,
+    score_responses,
+    sum_few_in_blocks,
+    sum_in_blocks,
+)
 from ibukit.channels.base import Channel, Score, upper_gap
+
+FIRST_CALLS = NumpyUntilWorthCompiling()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,28 +78,36 @@ class ResponseChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # The kernel adds up p, g and the logarithms in one pass over the reports.
-        g, extra = np.zeros(self.k), self.diagonal - self.off
-        total = sum_in_blocks(theta)
-        log_likelihood, least, _ = score_responses(
-            theta, g, total, self.reports, counts, self.off, extra
-        )
+        g = np.zeros(self.k)
+        log_likelihood, least, _ = self._scored(theta, g, self._total(theta), counts)
         return Score(log_likelihood if least > 0 else -math.inf, g, least if least > 0 else 0.0)
 
     @override
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
         # With an empty g the kernel keeps the largest entry alone.
-        no_g, total, extra = np.empty(0), sum_in_blocks(theta), self.diagonal - self.off
-        log_likelihood, least, largest = score_responses(
-            theta, no_g, total, self.reports, counts, self.off, extra
-        )
+        no_g, total = np.empty(0), self._total(theta)
+        log_likelihood, least, largest = self._scored(theta, no_g, total, counts)
         upper = largest * (1 + self._error(total, least))
         return log_likelihood if least > 0 else -math.inf, upper_gap(least, upper, counts, n)
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
         score = self.score(theta, counts)
-        return score.raised(self._error(sum_in_blocks(theta), score.least))
+        return score.raised(self._error(self._total(theta), score.least))
+
+    def _total(self, theta: Floats) -> float:
+        # The loop adds up in an order of its own, so that the size alone decides which one is used.
+        return sum_few_in_blocks(theta) if self.k <= BLOCK else sum_in_blocks(theta)
+
+    def _scored(
+        self, theta: Floats, g: Floats, total: float, counts: Floats | Ints
+    ) -> tuple[float, float, float]:
+        # The kernel adds up p, g and the logarithms in one pass over the reports. To compile it
+        # takes longer than all else that a first call does.
+        by_numpy = self.k <= BLOCK and FIRST_CALLS.takes_one()
+        score = score_few_responses if by_numpy else score_responses
+        extra = self.diagonal - self.off
+        return score(theta, g, total, self.reports, counts, self.off, extra)
 
     def _error(self, total: float, least: float) -> float:
         """Bound on the relative error of the largest g; `total` is the sum of theta.

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ibukit._ground.arguments import Floats
 from ibukit.estimators._plane_curvature import PlaneCurvature
@@ -99,7 +99,9 @@ def most_evidence(
         low, high = inner
     elif not (between(low) > 0 > between(high)):
         return penalties[best]
-    return math.exp(float(brentq(between, low, high, xtol=LOG_PENALTY_TOLERANCE, disp=False)))
+    return math.exp(
+        float(scipy.optimize.brentq(between, low, high, xtol=LOG_PENALTY_TOLERANCE, disp=False))
+    )
 
 
 def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, signs: int) -> float:

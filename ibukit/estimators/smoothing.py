@@ -6,7 +6,7 @@ import math
 from typing import overload
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -378,7 +378,11 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     # Between its two neighbours the maximum is located to a hundredth of log penalty.
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
     return math.exp(
-        float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x)
+        float(
+            scipy.optimize.minimize_scalar(
+                loss, bounds=bounds, method="bounded", options={"xatol": 0.01}
+            ).x
+        )
     )
 
 

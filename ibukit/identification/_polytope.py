@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy.linalg import qr
-from scipy.optimize import OptimizeResult, linprog
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.identification._polytope_ranges import ranges
@@ -171,16 +171,16 @@ class Polytope:
 
 def _solve_once(
     cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: Any
-) -> OptimizeResult | None:
+) -> scipy.optimize.OptimizeResult | None:
     """Minimise cost . y where rows y <= most, by HiGHS' dual simplex; None if it gives up."""
     options: Any = {**TIGHT_TOLERANCES, "presolve": False, **how}
-    solution = linprog(
+    solution = scipy.optimize.linprog(
         cost, A_ub=rows, b_ub=most, bounds=bounds, method="highs-ds", options=options
     )
     return solution if solution.success else None
 
 
-def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeResult:
+def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> scipy.optimize.OptimizeResult:
     """Solve with presolve, then with looser tolerances, if the first attempt fails.
 
     The programme is feasible and bounded, so a failure is numerical.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
@@ -304,7 +304,7 @@ def _deepest_point(rows: Floats, theta: Floats, dimension: int) -> Floats:
     # Maximise t subject to theta + flat y >= t. y is free, and bounded because the entries sum to
     # 1.
     k = len(theta)
-    solution = linprog(
+    solution = scipy.optimize.linprog(
         c=np.r_[np.zeros(dimension), -1.0],
         A_ub=np.column_stack([-flat, np.ones(k)]),
         b_ub=theta,

@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats, Ints
@@ -135,7 +135,7 @@ class ClopperPearsonRegion(ConfidenceBoxes):
 
     def _solve(self, cost: Floats) -> Any:
         at_most, at_least = self._columns()
-        return linprog(
+        return scipy.optimize.linprog(
             cost,
             A_ub=np.concatenate([at_most.T, -at_least.T]),
             b_ub=np.r_[self._high, -self._low],

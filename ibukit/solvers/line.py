@@ -32,9 +32,10 @@ TRIES = (
 # zeros are found.
 MAX_AIM = 1e-10
 
-# The first 3000 positions are worked on in plain Python: a few hundred microseconds each, much less
-# in all than the loops take to compile.
-LOOPS = InterpretUntilWorthCompiling(kernels, "climb", 3000)
+# Positions that are worked on in plain Python first. Each takes a few hundred microseconds; all
+# together a quarter of what the loops take to compile.
+POSITIONS_BY_PYTHON = 5000
+LOOPS = InterpretUntilWorthCompiling(kernels, "climb", POSITIONS_BY_PYTHON)
 
 
 def maximise(

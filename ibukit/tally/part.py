@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -221,6 +222,9 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
                 return (seen + low).astype(reports.dtype), totals[seen]
         order = np.argsort(reports, kind="stable")
     else:
+        totals_of_rows = _totals_of_rows(reports, counts)
+        if totals_of_rows is not None:
+            return totals_of_rows
         order = order_of_rows(_words(reports))
     # Equal reports are neighbours now; each run of them begins where a report differs from the one
     # before.
@@ -241,6 +245,25 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
     return reports[starts], np.add.reduceat(counts, starts)
 
 
+def _totals_of_rows(
+    rows: NDArray[Any], counts: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the sorted rows of integers and their counts by a table; None if it were too long."""
+    if not (rows.dtype.kind in "iu" and counts.dtype.kind in "iu" and rows.shape[1]):
+        return None
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    sizes = [int(most) - int(least) + 1 for least, most in zip(low, high, strict=True)]
+    if math.prod(sizes) > len(rows):
+        return None
+    # The table's places follow each other in the order of the rows.
+    places = np.ravel_multi_index(tuple((rows - low).astype(np.int64).T), tuple(sizes))
+    totals = np.zeros(math.prod(sizes), dtype=counts.dtype)
+    np.add.at(totals, places, counts)
+    seen = np.flatnonzero(totals)
+    columns = np.column_stack(np.unravel_index(seen, tuple(sizes)))
+    return columns.astype(rows.dtype) + low, totals[seen]
+
+
 def order_of_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
     """Return the order that sorts rows by their columns, the first column first."""
     order = np.argsort(rows[:, 0], kind="stable")
@@ -251,7 +274,9 @@ def order_of_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
         return order
     # Only rows whose first entry another one has are sorted by the others. lexsort takes its last
     # key as the first criterion.
-    places = np.union1d(tied, tied + 1)
+    is_tied = np.zeros(len(rows), dtype=bool)
+    is_tied[tied] = is_tied[tied + 1] = True
+    places = np.flatnonzero(is_tied)
     rest = rows[order[places]]
     order[places] = order[places][np.lexsort(rest.T[::-1])]
     return order

@@ -358,9 +358,11 @@ def loaded_after(statement):
 def test_importing_the_package_loads_nothing_and_its_names_nothing_heavy():
     assert loaded_after("import ibukit") & (HEAVY | {"numpy", "scipy", "numba"}) == set()
     assert loaded_after("from ibukit import *") & HEAVY == set()
-    assert loaded_after("from ibukit import *") >= {"numpy", "scipy", "numba"}, (
+    assert loaded_after("from ibukit import *") >= {"numpy", "scipy"}, (
         "the test must see what is loaded"
     )
+    # Loops load it when they are called.
+    assert "numba" not in loaded_after("from ibukit import *")
     assert "matplotlib" in loaded_after("import ibukit, ibukit.plotting")
 
 

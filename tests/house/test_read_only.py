@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numba
 import pytest
 
 import ibukit as ik
@@ -79,7 +80,7 @@ def loop(x):
 
 
 def test_a_cache_that_can_no_longer_be_written_to_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(numba_cache.numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     compiled = numba_cache.njit()(loop)
     impossible = PermissionError("the process has become another user")
 
@@ -93,7 +94,7 @@ def test_a_cache_that_can_no_longer_be_written_to_is_left_alone(tmp_path, monkey
 
 
 def test_a_cache_that_was_cut_short_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(numba_cache.numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert numba_cache.njit()(loop)(1) == 2
     files = [*tmp_path.rglob("*.nbi")]
     assert files

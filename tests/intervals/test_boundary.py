@@ -1,11 +1,15 @@
 """Profile intervals whose threshold knows the boundary of the simplex."""
 
+import ast
+import inspect
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import binomtest
 
 import ibukit as ik
+from ibukit.intervals.boundary import _ratio_kernels
 from ibukit.intervals.boundary._ratio_kernels import ratios
 from ibukit.intervals.boundary.information import information_of, sparser
 
@@ -52,6 +56,23 @@ def test_drawn_ratios_are_those_of_another_solver(seed):
         at_theta = (theta - centre) @ information @ (theta - centre)
         with_w = by_slsqp(information, centre, [whole, fixed], k)
         assert loss == pytest.approx(at_theta - with_w, abs=1e-5)
+
+
+def test_loops_over_drawn_scores_leave_out_what_takes_seconds_to_compile():
+    # numba compiles sums, products and indexing by arrays from Python of its own, with the texts of
+    # all errors that they may raise: three times as long as these loops.
+    loops = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(_ratio_kernels)))
+        if isinstance(node, ast.FunctionDef) and node.decorator_list
+    ]
+    nodes = [node for loop in loops for node in ast.walk(loop)]
+    of_arrays = {
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr != "size"
+    }
+    assert len(loops) == 10
+    assert of_arrays <= {"bool_", "copy", "empty", "int64", "ones", "shape", "sqrt", "zeros"}
+    assert not any(isinstance(node, (ast.MatMult, ast.BitOr, ast.Invert)) for node in nodes)
 
 
 def test_in_the_interior_it_is_the_profile():

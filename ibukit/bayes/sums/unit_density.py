@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.polynomial import legendre
-from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
 from ibukit._ground.arguments import Floats
@@ -124,7 +124,9 @@ class UnitDensity:
         integral = legendre.legint(self._coefficients[panel], lbnd=-1)
         # Rounding may leave the integral over the panel just below what is wanted.
         rest = min(rest, float(legendre.legval(1.0, integral)))
-        place = brentq(lambda s: legendre.legval(s, integral) - rest, -1, 1, xtol=1e-15)
+        place = scipy.optimize.brentq(
+            lambda s: legendre.legval(s, integral) - rest, -1, 1, xtol=1e-15
+        )
         return float(expit(self._left[panel] + self._width[panel] * (place + 1) / 2))
 
 

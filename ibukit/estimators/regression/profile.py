@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from scipy.linalg import null_space
-from scipy.optimize import brentq
 
 from ibukit._ground.arguments import Floats
 from ibukit.estimators.regression.likelihood import Likelihood
@@ -77,6 +77,8 @@ def profile_end(
     inner, outer = 0.0, distance
     for _ in range(MAX_DOUBLINGS):
         if fall(outer) >= 0:
-            return float(brentq(fall, inner, outer, xtol=END_TOLERANCE * abs(distance)))
+            return float(
+                scipy.optimize.brentq(fall, inner, outer, xtol=END_TOLERANCE * abs(distance))
+            )
         inner, outer = outer, 2 * outer
     return math.copysign(np.inf, distance)

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats
@@ -65,7 +65,9 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
         t = (
             low
             if low == high or low < MIN_SIGNAL_SHARE * total
-            else brentq(excess, low, high, xtol=4e-16 * total, rtol=1e-15, disp=False)
+            else scipy.optimize.brentq(
+                excess, low, high, xtol=4e-16 * total, rtol=1e-15, disp=False
+            )
         )
     phi, taken = _composition(m, n, b / t)
     mu = phi * t

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import betainc, betaincc, expit, logit, xlog1py
 
 from ibukit._ground.arguments import Floats, Ints
@@ -72,7 +72,7 @@ class BinomialRatio:
             tail = self._upper_tail(np.array(b), np.array(p))
             return float(self._lower_tail(np.array(p)) + tail) - error
 
-        return float(brentq(excess, left, right, xtol=1e-15))
+        return float(scipy.optimize.brentq(excess, left, right, xtol=1e-15))
 
     def _last_piece(self, error: float) -> int:
         """Return the last piece on which p can belong to the interval.

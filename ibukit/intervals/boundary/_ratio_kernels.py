@@ -6,6 +6,9 @@ and A x = b solves a linear complementarity problem, which block principal pivot
 systems of equations, however many probabilities are 0 (Portugal, Judice and Vicente, "A comparison
 of block pivoting and interior-point algorithms for linear least squares problems with nonnegative
 variables", Math. Comp. 63, 1994).
+
+The kernels are written without whole arrays: numba takes ten seconds to compile what indexing by
+arrays, sums and products of vectors need, and one for these loops.
 """
 
 import numpy as np
@@ -29,6 +32,35 @@ RIDGE = 1e-12
 SIGN_TOLERANCE = 1e-9
 # Share of its norm below which the rest of an equality, after the one before, is rounding.
 SAME_EQUALITY = 1e-12
+
+
+@njit()
+def members(marked: NDArray[np.bool_]) -> Ints:
+    """Return the places that are marked."""
+    places, size = np.empty(marked.size, np.int64), 0
+    for i in range(marked.size):
+        if marked[i]:
+            places[size] = i
+            size += 1
+    return places[:size]
+
+
+@njit()
+def largest_size(values: Floats) -> float:
+    """Return the largest absolute value."""
+    largest = 0.0
+    for i in range(values.size):
+        largest = max(largest, abs(values[i]))
+    return largest
+
+
+@njit()
+def product_of_rows(rows: Floats, c: int, d: int) -> float:
+    """Return the inner product of two rows."""
+    total = 0.0
+    for i in range(rows.shape[1]):
+        total += rows[c, i] * rows[d, i]
+    return total
 
 
 @njit()
@@ -64,9 +96,9 @@ def solve_on_support(
     mu = np.zeros(r)
     schur, wanted = np.empty((r, r)), np.empty(r)
     for c in range(r):
-        wanted[c] = (right[c + 1] * right[0]).sum() - b[c]
+        wanted[c] = product_of_rows(right, c + 1, 0) - b[c]
         for d in range(r):
-            schur[c, d] = (right[c + 1] * right[d + 1]).sum()
+            schur[c, d] = product_of_rows(right, c + 1, d + 1)
     if r == 1:
         mu[0] = wanted[0] / schur[0, 0]
     else:
@@ -75,9 +107,11 @@ def solve_on_support(
         if left > SAME_EQUALITY * schur[1, 1]:
             mu[1] = (wanted[1] - share * wanted[0]) / left
         mu[0] = (wanted[0] - schur[0, 1] * mu[1]) / schur[0, 0]
-    x = right[0].copy()
-    for c in range(r):
-        x -= right[c + 1] * mu[c]
+    x = np.empty(size)
+    for i in range(size):
+        x[i] = right[0, i]
+        for c in range(r):
+            x[i] -= right[c + 1, i] * mu[c]
     for i in range(size - 1, -1, -1):
         total = x[i]
         for m in range(i + 1, size):
@@ -97,17 +131,23 @@ def remaining_gradient(
     gradient: Floats,
 ) -> None:
     """Write the gradient g - A^T mu - J x of a parabola at a maximum x on a support."""
-    gradient[:] = g
-    for c in range(mu.size):
-        gradient -= equalities[c] * mu[c]
+    for j in range(g.size):
+        gradient[j] = g[j]
+        for c in range(mu.size):
+            gradient[j] -= equalities[c, j] * mu[c]
     for i in range(support.size):
-        gradient -= information[support[i]] * x[i]
+        row, share = support[i], x[i]
+        for j in range(g.size):
+            gradient[j] -= information[row, j] * share
 
 
 @njit()
 def value_at(g: Floats, b: Floats, mu: Floats, x: Floats, support: Ints) -> float:
     """Return -x.J x / 2 + g.x where the gradient is 0 on the support: x.J x = g.x - mu.b there."""
-    value = (mu * b).sum() / 2
+    value = 0.0
+    for c in range(mu.size):
+        value += mu[c] * b[c]
+    value /= 2
     for i in range(support.size):
         value += g[support[i]] * x[i] / 2
     return value
@@ -128,15 +168,20 @@ def maximum_by_blocks(
     """
     gradient, wrong = np.empty(g.size), np.empty(g.size, np.bool_)
     fewest, trials = g.size + 1, BLOCK_TRIALS
-    tolerance = SIGN_TOLERANCE * np.abs(g).max()
+    tolerance = SIGN_TOLERANCE * largest_size(g)
     while trials > 0:
-        support = np.flatnonzero(basic)
+        support = members(basic)
         x, mu = solve_on_support(information, g, equalities, b, support)
         remaining_gradient(information, g, equalities, mu, x, support, gradient)
         # The gradient that remains outside the support must not be positive.
-        wrong[:] = allowed & ~basic & (gradient > tolerance)
-        wrong[support] = x < -SIGN_TOLERANCE * np.abs(x).max()
-        number = wrong.sum()
+        for j in range(g.size):
+            wrong[j] = allowed[j] and not basic[j] and gradient[j] > tolerance
+        least = -SIGN_TOLERANCE * largest_size(x)
+        for i in range(support.size):
+            wrong[support[i]] = x[i] < least
+        number = 0
+        for j in range(g.size):
+            number += wrong[j]
         if number == 0:
             # An equality without a solution on this support is not met by x.
             for c in range(b.size):
@@ -150,8 +195,11 @@ def maximum_by_blocks(
             fewest, trials = number, BLOCK_TRIALS
         else:
             trials -= 1
-        basic ^= wrong
-        if not basic.any():
+        left = 0
+        for j in range(g.size):
+            basic[j] = basic[j] != wrong[j]
+            left += basic[j]
+        if left == 0:
             return False, 0.0
     return False, 0.0
 
@@ -171,26 +219,30 @@ def maximum_by_active_sets(
     This always ends: no step lowers the value.
     """
     gradient = np.empty(g.size)
-    tolerance = SIGN_TOLERANCE * np.abs(g).max()
-    basic[:] = x > 0
+    tolerance = SIGN_TOLERANCE * largest_size(g)
+    for j in range(g.size):
+        basic[j] = x[j] > 0
     value = 0.0
     for _ in range(MAX_EXCHANGES * g.size):
-        support = np.flatnonzero(basic)
+        support = members(basic)
         y, mu = solve_on_support(information, g, equalities, b, support)
         step, leaving = 1.0, -1
         for i in range(support.size):
             if y[i] < 0 and x[support[i]] < step * (x[support[i]] - y[i]):
                 step, leaving = x[support[i]] / (x[support[i]] - y[i]), i
-        x[support] += step * (y - x[support])
+        for i in range(support.size):
+            x[support[i]] += step * (y[i] - x[support[i]])
         if leaving >= 0:
             x[support[leaving]] = 0.0
             basic[support[leaving]] = False
             continue
         value = value_at(g, b, mu, y, support)
         remaining_gradient(information, g, equalities, mu, y, support, gradient)
-        gradient[~allowed | basic] = 0.0
-        entering = np.argmax(gradient)
-        if gradient[entering] <= tolerance:
+        entering, steepest = -1, tolerance
+        for j in range(g.size):
+            if allowed[j] and not basic[j] and gradient[j] > steepest:
+                entering, steepest = j, gradient[j]
+        if entering < 0:
             break
         basic[entering] = True
     return value
@@ -217,33 +269,50 @@ def maximum(
 
 
 @njit()
+def maxima(
+    information: Floats,
+    scores: Floats,
+    centre: Floats,
+    equalities: Floats,
+    b: Floats,
+    constraints: int,
+    face: NDArray[np.bool_],
+    theta: Floats,
+) -> tuple[Floats, Floats]:
+    """Return, for each row of scores, the maximum anywhere and that under the constraints.
+
+    The first row of `equalities` holds for both: x sums to 1.
+    """
+    draws, k = scores.shape
+    best, with_w, g = np.empty(draws), np.empty(draws), np.empty(k)
+    anywhere, basic, constrained = np.ones(k, np.bool_), theta > 0, theta > 0
+    for i in range(draws):
+        for j in range(k):
+            g[j] = centre[j] + scores[i, j]
+        # The best supports of the last draw are near those of the next.
+        best[i] = maximum(information, g, equalities[:1], b[:1], anywhere, theta, basic)
+        for j in range(k):
+            constrained[j] = (basic[j] or theta[j] > 0) and face[j]
+        with_w[i] = maximum(
+            information, g, equalities[:constraints], b[:constraints], face, theta, constrained
+        )
+    return best, with_w
+
+
 def ratios(information: Floats, scores: Floats, theta: Floats, w: Floats) -> tuple[Floats, Floats]:
     """Return likelihood ratios for each row of scores, shape (draws, k).
 
     The first are those of w . theta, and the second those of theta among all distributions with
     this value.
     """
-    draws, k = scores.shape
-    of_value, of_theta = np.empty(draws), np.empty(draws)
-    equalities = np.ones((2, k))
-    equalities[1] = w
+    equalities = np.stack([np.ones(len(w)), w])
     b = equalities @ theta
-    anywhere = np.ones(k, np.bool_)
     # The largest value is attained on a face only, where the constraint says no more than that.
     on_face = b[1] >= w.max()
-    face = w == w.max() if on_face else anywhere
-    constraints = 1 if on_face else 2
+    face = w == w.max() if on_face else np.ones(len(w), dtype=bool)
     centre = information @ theta
-    # The best supports of the last draw are near those of the next.
-    basic = theta > 0
-    for i in range(draws):
-        g = centre + scores[i]
-        best = maximum(information, g, equalities[:1], b[:1], anywhere, theta, basic)
-        constrained = (basic | (theta > 0)) & face
-        with_w = maximum(
-            information, g, equalities[:constraints], b[:constraints], face, theta, constrained
-        )
-        of_value[i] = max(2 * (best - with_w), 0.0)
-        at_theta = g @ theta - theta @ centre / 2
-        of_theta[i] = max(2 * (with_w - at_theta), 0.0)
-    return of_value, of_theta
+    best, with_w = maxima(
+        information, scores, centre, equalities, b, 1 if on_face else 2, face, theta
+    )
+    at_theta = (centre + scores) @ theta - theta @ centre / 2
+    return np.maximum(2 * (best - with_w), 0.0), np.maximum(2 * (with_w - at_theta), 0.0)

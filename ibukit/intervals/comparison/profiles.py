@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import ndtr
 
 from ibukit._ground.arguments import Floats
@@ -130,7 +130,7 @@ def equality_p_value(first: Sample, second: Sample, w: Floats) -> float:
         above = gap(high)
     if above < 0:
         return 0.0
-    radius = brentq(gap, low, high, xtol=RADIUS_TOLERANCE) if above > 0 else high
+    radius = scipy.optimize.brentq(gap, low, high, xtol=RADIUS_TOLERANCE) if above > 0 else high
     return float(2 * ndtr(-radius))
 
 
@@ -184,4 +184,4 @@ def _peak(at: Callable[[float], Reach]) -> Reach:
         reach = at(angle)
         return (reach.rise - reach.fall) / max(reach.rise + reach.fall, MIN_GAIN)
 
-    return at(float(brentq(balance, 0.0, math.pi / 2, xtol=SLOW_ANGLE_TOLERANCE)))
+    return at(float(scipy.optimize.brentq(balance, 0.0, math.pi / 2, xtol=SLOW_ANGLE_TOLERANCE)))

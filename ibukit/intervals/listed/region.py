@@ -24,8 +24,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import bdtr
 
 from ibukit._ground.arguments import Floats, Ints
@@ -190,4 +190,4 @@ def _largest_divergence(freedom: int, error: float) -> float:
         return t - d - d * math.log(t / d) + math.log(error)
 
     # At 2 d - 2 log(error) + 2 d the bound is already smaller.
-    return float(brentq(excess, d, 10 * d - 4 * math.log(error)))
+    return float(scipy.optimize.brentq(excess, d, 10 * d - 4 * math.log(error)))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linprog
 from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats, readable
@@ -136,7 +136,7 @@ class MeasuredRegion(ClopperPearsonRegion):
         of_reports = sparse.bmat(reports)
         of_rows = sparse.bmat(rows)
         whole = sparse.hstack([sparse.csr_matrix(np.ones((1, k))), *self._none(1, widths)])
-        return linprog(
+        return scipy.optimize.linprog(
             np.r_[cost, np.zeros(sum(widths))],
             A_ub=sparse.vstack([of_reports, -of_reports, of_rows], format="csr"),
             b_ub=np.r_[self._high, -self._low, np.zeros(of_rows.shape[0])],

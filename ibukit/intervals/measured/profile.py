@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import xlogy
 
 from ibukit._ground.arguments import Floats
@@ -73,7 +73,9 @@ class JointProfile:
                 return (
                     1.0
                     if i == len(places) - 1
-                    else brentq(above, places[i], places[i + 1], xtol=SHARE_TOLERANCE)
+                    else scipy.optimize.brentq(
+                        above, places[i], places[i + 1], xtol=SHARE_TOLERANCE
+                    )
                 )
         return 1.0
 
@@ -110,7 +112,7 @@ class JointProfile:
         elif excess(high) >= 0:
             best = high
         else:
-            best = brentq(excess, low, high, xtol=PROBABILITY_TOLERANCE)
+            best = scipy.optimize.brentq(excess, low, high, xtol=PROBABILITY_TOLERANCE)
         found = np.array(rows(best))
         # Both columns, so that what is next to 0 or 1 keeps its digits.
         p = np.array(theta) @ found

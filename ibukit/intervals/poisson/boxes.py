@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 from scipy.special import gammaincinv
 
 from ibukit._ground.arguments import Floats
@@ -57,7 +57,7 @@ class GarwoodRegion(ConfidenceBoxes):
         room = (self._high - self._background) / self._unit
         need = (self._low - self._background) / self._unit
         rows = (self._rows * self._efficiency[:, None]).T
-        solution = linprog(
+        solution = scipy.optimize.linprog(
             -np.append(w, 0.0),
             A_ub=np.concatenate([np.c_[rows, -room], np.c_[-rows, need]]),
             b_ub=np.zeros(2 * len(room)),
@@ -86,7 +86,7 @@ class GarwoodRegion(ConfidenceBoxes):
 
     def _solve(self, cost: Floats) -> Any:
         columns = self._rows.T
-        return linprog(
+        return scipy.optimize.linprog(
             cost,
             A_ub=np.concatenate([columns, -columns]),
             b_ub=np.r_[self._high - self._background, self._background - self._low] / self._unit,

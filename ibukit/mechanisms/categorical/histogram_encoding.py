@@ -102,7 +102,8 @@ class HistogramEncoding(Mechanism):
     def check_reports(self, reports: ArrayLike) -> Floats:
         values = arguments.whole_array("reports", reports)
         try:
-            rows = arguments.numbers("reports", values).copy()
+            # No copy: the rows may be gigabytes, and a tally sorts them into one of its own.
+            rows = arguments.numbers("reports", values)
         except ValueError:
             raise ValueError(
                 f"reports must be rows of numbers, got an array of type {values.dtype}"

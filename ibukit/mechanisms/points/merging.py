@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ from ibukit._ground.arguments import Floats, Ints
 
 # Halvings of the side of the squares in which points are merged: 1, 1/2, 1/4, ..., 1/64.
 MAX_HALVINGS = 6
+# Length of the table of all squares, for each point, from which the squares are sorted instead.
+MAX_PLACES_PER_POINT = 4
 
 
 class Merged(NamedTuple):
@@ -26,28 +29,48 @@ class Merged(NamedTuple):
 
 def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
     """Merge the points, shape (n, d), in each square of a grid of squares of the given side."""
-    # Points of one square follow each other after sorting by the square's coordinates.
-    squares = np.floor(points / side)
-    order = np.lexsort(squares.T[::-1])
-    differs = (squares[order][1:] != squares[order][:-1]).any(axis=1)
-    group = np.empty(len(points), dtype=np.int64)
-    group[order] = np.r_[0, np.cumsum(differs)]
+    group, first = _groups(np.floor(points / side))
     total = np.bincount(group, counts)
     # Means are taken of differences from one point of the square: far from 0 they would lose
     # digits.
-    origin = points[order[np.r_[True, differs]]]
+    origin = points[first]
     offsets = points - origin[group]
     means = np.stack([np.bincount(group, counts * offset) / total for offset in offsets.T], axis=1)
     apart = np.sqrt(((offsets - means[group]) ** 2).sum(axis=1))
     return Merged(origin + means, np.asarray(total, dtype=counts.dtype), group, apart)
 
 
+def _groups(squares: Floats) -> tuple[Ints, Ints]:
+    """Return the number of each row among the distinct ones in order, and where each is first."""
+    low = squares.min(axis=0)
+    sizes = squares.max(axis=0) - low + 1
+    group = np.empty(len(squares), dtype=np.int64)
+    if np.prod(sizes) > MAX_PLACES_PER_POINT * len(squares):
+        # Equal rows follow each other after sorting.
+        order = np.lexsort(squares.T[::-1])
+        differs = (squares[order][1:] != squares[order][:-1]).any(axis=1)
+        group[order] = np.r_[0, np.cumsum(differs)]
+        return group, order[np.r_[True, differs]]
+    # Squares close together are looked up in a table of all of them, without sorting.
+    shape = tuple(sizes.astype(np.int64))
+    places = np.ravel_multi_index(tuple((squares - low).astype(np.int64).T), shape)
+    number = np.zeros(math.prod(shape), dtype=np.int64)
+    number[places] = 1
+    number = np.cumsum(number) - 1
+    group[:] = number[places]
+    # The last of several assignments stays, which is the first point.
+    first = np.empty(number[-1] + 1, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(squares))[::-1]
+    return group, first
+
+
 def merge_until_few(points: Floats, counts: Floats | Ints, side: float, most: int) -> Merged:
     """Merge in the smallest squares, of 1 to 1/64 of the side, that leave at most `most` points."""
-    merged = merge(points, counts, side)
+    finest = side
     for halvings in range(1, MAX_HALVINGS + 1):
-        finer = merge(points, counts, side / 2**halvings)
-        if len(finer.points) > most:
+        # Squares are counted first: means and distances are needed of one size of squares only.
+        _, first = _groups(np.floor(points / (side / 2**halvings)))
+        if len(first) > most:
             break
-        merged = finer
-    return merged
+        finest = side / 2**halvings
+    return merge(points, counts, finest)

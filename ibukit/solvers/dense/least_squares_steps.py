@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
-from scipy.optimize import nnls
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.solvers.dense.non_negative import maximise_parabola
@@ -211,7 +211,7 @@ def _least_squares_aim(matrix: Floats, scale: Floats, roots: Floats) -> Floats |
     right[-1] = 1
     np.subtract(matrix * scale, 2 * roots, out=system[:-1].T)
     try:
-        solution, _ = nnls(system, right)
+        solution, _ = scipy.optimize.nnls(system, right)
     # The active set of nnls may cycle.
     except RuntimeError:
         return None

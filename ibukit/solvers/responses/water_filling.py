@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_fallback import NumpyUntilWorthCompiling
 from ibukit.channels import ResponseChannel
-from ibukit.solvers.responses._water_filling_kernels import fill, water_level
+from ibukit.solvers.responses._water_filling_kernels import BLOCK, fill, water_level
 
 # Relative tolerance of a root: that of doubles.
 ROOT_TOLERANCE = float(np.finfo(float).eps)
 # Absolute tolerance of a root: a mass of this size has no effect.
 NEGLIGIBLE_MASS = 1e-18
+
+FIRST_CALLS = NumpyUntilWorthCompiling()
 
 
 def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = None) -> Floats:
@@ -34,9 +37,36 @@ def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = N
     if contrast <= 0:
         theta[:] = 1 / channel.k
         return theta
-    beta = water_level(q, float(q.sum() if total is None else total), contrast, channel.off)
-    fill(theta, channel.reports, q, beta, contrast, channel.off)
+    total = float(q.sum() if total is None else total)
+    by_numpy = len(q) <= BLOCK and FIRST_CALLS.takes_one()
+    level, put = (_level_of_few, _fill_few) if by_numpy else (water_level, fill)
+    put(theta, channel.reports, q, level(q, total, contrast, channel.off), contrast, channel.off)
     return theta
+
+
+def _level_of_few(q: Floats | Ints, total: float, contrast: float, off: float) -> float:
+    """Return what `water_level` does, to the bit, for the reports of one block."""
+    left = q.astype(np.float64)
+    while True:
+        beta = total / (contrast + len(left) * off)
+        kept = left[left > beta * off]
+        if len(kept) in (0, len(left)):
+            return beta
+        # Numbers are added one after the other.
+        left, total = kept, float(kept.cumsum()[-1])
+
+
+def _fill_few(
+    theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float
+) -> None:
+    """Do what `fill` does, to the bit, for the reports of one block."""
+    values = np.maximum(q * (1 / (beta * contrast)) - off / contrast, 0.0)
+    total = float(values.cumsum()[-1])
+    if total == 0:
+        values = (q == q.max()).astype(np.float64)
+        total = float(values.sum())
+    theta[reports] = values
+    theta *= 1 / total
 
 
 def maximise_at(channel: ResponseChannel, q: Floats, cost: Floats) -> Floats:
@@ -100,7 +130,7 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
     if rising(high) <= 0:
         return high
     return float(
-        brentq(
+        scipy.optimize.brentq(
             rising, low, high, xtol=ROOT_TOLERANCE * low + NEGLIGIBLE_MASS, rtol=4 * ROOT_TOLERANCE
         )
     )
