@@ -119,7 +119,7 @@ def test_what_does_not_fit_into_memory_is_named(make):
 @pytest.mark.parametrize("kind", [ik.Rappor, ik.SubsetSelection, ik.LocalHashing])
 def test_more_users_than_can_be_drawn_one_by_one_are_named(kind):
     with pytest.raises(ik.errors.TooLarge, match=r"drawn one by one, got 1\.00e"):
-        kind(4, 1.0).simulate([10**10, 0, 0, 0], np.random.default_rng(1))
+        kind(20, 1.0).simulate([10**10] + 19 * [0], np.random.default_rng(1))
 
 
 def offsets_of(tally, mechanism):

@@ -117,7 +117,7 @@ def install(seed: int) -> int:
         (likelihood.ratios, noise.after(likelihood.ratios)),
         (_normal_equations.cholesky, noise.after_solver(_normal_equations.cholesky)),
     ):
-        _replace(modules, old, new)
+        _replace([*modules, scipy.optimize], old, new)
         places += 1
     Systems.solver = noise.after_solver(Systems.solver)
     places += 1
