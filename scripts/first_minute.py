@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCREENS = ((1280, 800), (390, 844))
 QUESTIONS = ("what", "for whom", "why believe", "what next")
 OURS = {
-    "what": "This book and its Python package reconstruct",
+    "what": "this book and its Python package reconstruct",
     "for whom": "for you",
     "why believe": "results of five papers",
     "what next": "a coin and a pencil",
