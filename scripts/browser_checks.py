@@ -2,9 +2,10 @@
 
     python scripts/browser_checks.py [--jobs N]
 
-`check_book` comes first and alone, because it measures how soon a page shows its first words. The
-others share the jobs. Each check is also shown pages that are broken on purpose. All are run even
-if one fails; what a check prints appears when it ends, and the last lines name those that failed.
+`check_book` comes first and alone, because it measures how soon a page shows its first words, and
+has all the jobs for itself. The others share them. Each check is also shown pages that are broken
+on purpose. All are run even if one fails; what a check prints appears when it ends, and the last
+lines name those that failed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ SCRIPTS = Path(__file__).resolve().parent
 SELF_TEST = "--self-test"
 # The longest first, so that no job is left alone with one of them at the end.
 SHARED = (
+    ("check_book.py", SELF_TEST),
     ("print_book.py", "--check"),
     ("check_moving_figures.py",),
     ("check_try.py", SELF_TEST),
@@ -35,9 +37,9 @@ SHARED = (
 )
 
 
-def alone(jobs: int) -> tuple[tuple[str, ...], ...]:
-    """The checks that nothing may disturb; the second has all the jobs for itself."""
-    return (("check_book.py", SELF_TEST), ("check_book.py", "--jobs", str(jobs)))
+def alone(jobs: int) -> tuple[str, ...]:
+    """The check that nothing may disturb."""
+    return ("check_book.py", "--jobs", str(jobs))
 
 
 def run(command: tuple[str, ...], scripts: Path = SCRIPTS) -> bool:
@@ -57,13 +59,13 @@ def run(command: tuple[str, ...], scripts: Path = SCRIPTS) -> bool:
 
 
 def failures(
-    one_by_one: Iterable[tuple[str, ...]],
+    first: tuple[str, ...],
     shared: Iterable[tuple[str, ...]],
     jobs: int,
     scripts: Path = SCRIPTS,
 ) -> list[str]:
     """The checks that failed, after all of them were run."""
-    failed = [" ".join(command) for command in one_by_one if not run(command, scripts)]
+    failed = [] if run(first, scripts) else [" ".join(first)]
     with ThreadPoolExecutor(jobs) as pool:
         running = {pool.submit(run, command, scripts): command for command in shared}
         failed += [

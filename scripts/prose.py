@@ -271,7 +271,10 @@ def recorded(path: Path) -> dict[tuple[str, str], int]:
     return {(page, name): int(count) for page, name, count in rows(path)} if path.exists() else {}
 
 
-def survey(root: Path = ROOT) -> dict[tuple[str, str], tuple[int, list[str]]]:
+Survey = dict[tuple[str, str], tuple[int, list[str]]]
+
+
+def survey(root: Path = ROOT) -> Survey:
     """By page and habit: how often it may occur there, and every place where it does."""
     table, excepted = habits()
     places: dict[tuple[str, str], list[str]] = {}
@@ -285,11 +288,12 @@ def survey(root: Path = ROOT) -> dict[tuple[str, str], tuple[int, list[str]]]:
     return {key: (limits[key[1]](words[key[0]]), found) for key, found in sorted(places.items())}
 
 
-def grown(root: Path = ROOT) -> list[tuple[str, str]]:
+def grown(counted: Survey, root: Path = ROOT) -> list[tuple[str, str]]:
     """The pages and habits above their limits and above what is recorded."""
     known = recorded(root / COUNTS)
-    counted = survey(root).items()
-    return [key for key, (may, found) in counted if len(found) > max(may, known.get(key, 0))]
+    return [
+        key for key, (may, found) in counted.items() if len(found) > max(may, known.get(key, 0))
+    ]
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
@@ -299,7 +303,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     pages = parser.parse_args(arguments).pages
     counted, better = survey(root), {habit.name: habit.better for habit in habits()[0]}
     known = recorded(root / COUNTS)
-    more = grown(root) if known else []
+    more = grown(counted, root) if known else []
     for page, name in [key for key in counted if key[0] in pages] if pages else more:
         may, found = counted[page, name]
         print(f"{page}: {name}, {len(found)} times where {may} may be. Better: {better[name]}")

@@ -22,6 +22,7 @@ from ibukit.channels._score_kernels import (
 )
 from ibukit.channels.base import Channel, Score, upper_gap
 
+# The closed form counts its calls here as well, because an estimate makes both kinds of calls.
 FIRST_CALLS = NumpyUntilWorthCompiling()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.row_table import row_table
 from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import ImpossibleReport
@@ -251,17 +251,14 @@ def _totals_of_rows(
     """Return the sorted rows of integers and their counts by a table; None if it were too long."""
     if not (rows.dtype.kind in "iu" and counts.dtype.kind in "iu" and rows.shape[1]):
         return None
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    sizes = [int(most) - int(least) + 1 for least, most in zip(low, high, strict=True)]
-    if math.prod(sizes) > len(rows):
+    table = row_table(rows, len(rows))
+    if table is None:
         return None
     # The table's places follow each other in the order of the rows.
-    places = np.ravel_multi_index(tuple((rows - low).astype(np.int64).T), tuple(sizes))
-    totals = np.zeros(math.prod(sizes), dtype=counts.dtype)
-    np.add.at(totals, places, counts)
+    totals = np.zeros(table.size, dtype=counts.dtype)
+    np.add.at(totals, table.places(rows), counts)
     seen = np.flatnonzero(totals)
-    columns = np.column_stack(np.unravel_index(seen, tuple(sizes)))
-    return columns.astype(rows.dtype) + low, totals[seen]
+    return table.rows(seen), totals[seen]
 
 
 def order_of_rows(rows: NDArray[Any]) -> NDArray[np.intp]:

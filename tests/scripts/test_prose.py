@@ -56,7 +56,7 @@ def instances(name, words, is_heading=False):
 
 
 def test_no_page_has_more_than_it_had():
-    assert prose.grown() == [], "run `make prose` for the places"
+    assert prose.grown(prose.survey()) == [], "run `make prose` for the places"
 
 
 def test_all_that_is_read_is_found():
@@ -209,7 +209,7 @@ def test_a_count_may_shrink_and_not_grow(book, capsys):
     assert prose.recorded(record)["README.md", "some hundred"] == 1
     capsys.readouterr()
     page.write_text("After some hundred steps it takes some thousand.", "utf8")
-    assert prose.grown(root) == [("README.md", "some hundred")]
+    assert prose.grown(prose.survey(root), root) == [("README.md", "some hundred")]
     assert prose.main([], root) == 1
     shown = capsys.readouterr().out
     assert "README.md:1: some thousand" in shown

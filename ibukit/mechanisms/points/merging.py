@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.row_table import row_table
 
 # Halvings of the side of the squares in which points are merged: 1, 1/2, 1/4, ..., 1/64.
 MAX_HALVINGS = 6
@@ -42,19 +42,17 @@ def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
 
 def _groups(squares: Floats) -> tuple[Ints, Ints]:
     """Return the number of each row among the distinct ones in order, and where each is first."""
-    low = squares.min(axis=0)
-    sizes = squares.max(axis=0) - low + 1
     group = np.empty(len(squares), dtype=np.int64)
-    if np.prod(sizes) > MAX_PLACES_PER_POINT * len(squares):
+    table = row_table(squares, MAX_PLACES_PER_POINT * len(squares))
+    if table is None:
         # Equal rows follow each other after sorting.
         order = np.lexsort(squares.T[::-1])
         differs = (squares[order][1:] != squares[order][:-1]).any(axis=1)
         group[order] = np.r_[0, np.cumsum(differs)]
         return group, order[np.r_[True, differs]]
     # Squares close together are looked up in a table of all of them, without sorting.
-    shape = tuple(sizes.astype(np.int64))
-    places = np.ravel_multi_index(tuple((squares - low).astype(np.int64).T), shape)
-    number = np.zeros(math.prod(shape), dtype=np.int64)
+    places = table.places(squares)
+    number = np.zeros(table.size, dtype=np.int64)
     number[places] = 1
     number = np.cumsum(number) - 1
     group[:] = number[places]

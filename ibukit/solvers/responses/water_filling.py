@@ -8,16 +8,14 @@ import numpy as np
 import scipy
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit._ground.numba_fallback import NumpyUntilWorthCompiling
 from ibukit.channels import ResponseChannel
+from ibukit.channels.response import FIRST_CALLS
 from ibukit.solvers.responses._water_filling_kernels import BLOCK, fill, water_level
 
 # Relative tolerance of a root: that of doubles.
 ROOT_TOLERANCE = float(np.finfo(float).eps)
 # Absolute tolerance of a root: a mass of this size has no effect.
 NEGLIGIBLE_MASS = 1e-18
-
-FIRST_CALLS = NumpyUntilWorthCompiling()
 
 
 def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = None) -> Floats:

@@ -1,0 +1,48 @@
+"""Rows of whole numbers looked up in a table of all rows that lie between them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import Ints
+
+
+class RowTable(NamedTuple):
+    """All rows between the least and the largest number of each column, in order."""
+
+    low: NDArray[Any]
+    """Least number of each column."""
+    shape: tuple[int, ...]
+    """How many whole numbers lie between the least and the largest one of each column."""
+
+    @property
+    def size(self) -> int:
+        """Number of places."""
+        return math.prod(self.shape)
+
+    def places(self, rows: NDArray[Any]) -> Ints:
+        """Return the place of each row in the table."""
+        if rows.dtype.kind in "iu":
+            # Differences of short integers would wrap around.
+            above = rows.astype(np.int64) - self.low.astype(np.int64)
+        else:
+            above = (rows - self.low).astype(np.int64)
+        return np.ravel_multi_index(tuple(above.T), self.shape)
+
+    def rows(self, places: Ints) -> NDArray[Any]:
+        """Return the rows at these places, in the type of the rows that made the table."""
+        columns = np.column_stack(np.unravel_index(places, self.shape))
+        return columns.astype(self.low.dtype) + self.low
+
+
+def row_table(rows: NDArray[Any], most: int) -> RowTable | None:
+    """Return the table of these rows of whole numbers; None if it has more than `most` places."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    # Python's integers hold the differences that those of numpy do not.
+    shape = tuple(int(last) - int(first) + 1 for first, last in zip(low, high, strict=True))
+    table = RowTable(low, shape)
+    return table if table.size <= most else None
