@@ -14,8 +14,8 @@ nosearch: true
 
 # All answers on one page
 
-Each chapter asks one question. Here are all of them, with the answers in brief. The chapters
-compute every number that is named here, and say on what data and how often.
+Each chapter asks one question. Here are all the questions, with short answers. The chapters
+compute every number that is named here, and say on what data, and in how many repetitions.
 """
 
 

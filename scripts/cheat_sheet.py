@@ -21,7 +21,7 @@ CALLS = {
     "An interval for each share, or for a sum": "estimate.interval(0.95, of=[...])",
     "All shares at once": "estimate.band(0.95)",
     "Two groups, or two dates": "ik.compare(t1, t2)",
-    "How many people it takes": "ik.plan(mechanism, width=0.02).n",
+    "How many people you need": "ik.plan(mechanism, width=0.02).n",
     "Can the reports reveal the distribution?": "ik.theory.identifiable(mechanism)",
     "All distributions that fit best": "ik.theory.mle_set(t)",
     "Does the model fit?": "estimate.fit_test()",
@@ -119,15 +119,15 @@ estimate = ik.mle(t)
 
 ## Coverage of 95 % intervals
 
-Counted at up to {n} questions, which cross mechanisms, truths and sizes:
-{{doc}}`chapters/how-sure`.
+{{doc}}`chapters/how-sure` counts the coverage at up to {n} questions, which cross mechanisms,
+truths and sizes.
 
 {intervals()}
 
 ## Mechanisms
 
-For {K} equally common secrets, {N:,} reports and ε = {EPSILON:g}. For geometric noise ε is per
-step, so that distant secrets are protected less.
+The errors are those for {K} equally common secrets, {N:,} reports and ε = {EPSILON:g}. For
+geometric noise ε is per step, so distant secrets are protected less.
 
 {errors()}
 """

@@ -138,7 +138,7 @@ def what_to_expect() -> str:
                 percent(found.covered),
             )
         )
-    titles = ("Red cards", '"Yes" on average', "In nine of ten classes", "Estimate below 0")
+    titles = ("Red cards", '"Yes" on average', '"Yes" in 9 of 10 classes', "Estimate below 0")
     return table(
         (*titles, f"More than {100 * FAR:.0f} points off", "Interval holds the truth"), rows
     )
@@ -193,14 +193,14 @@ can be trusted?
 The class has $n$ people, and $y$ of them say "yes".
 
 1. *Undo the coin.* About $n/4$ said "yes" because of the coin, and about $n/2$ told the truth. So
-   the share of red cards is about $(y - n/4)/(n/2)$ = ______ %. Can it be true?
+   the share of red cards is about $(y - n/4)/(n/2)$ = ______ %. Can this share be true?
 2. *One step of IBU.* Guess 50 %. Then a "yes" counts as 0.75 of a red card and a "no" as 0.25.
    The new guess is $(0.75\\,y + 0.25\\,(n - y))/n$ = ______ %.
 3. *The gap.* Divide the new guess by 50 %, and its distance to 100 % by 50 %. The natural
    logarithm of the larger ratio is the gap of the guess 50 %: ______ .
-4. *How sure?* The standard error of the share in 1 is $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
-   Twice this, up and down, is a rough interval: from ______ to ______ %.
-5. *Turn the cards.* The true share is ______ %. How far off were you?
+4. *How sure?* The standard error of the share in item 1 is $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
+   Twice this error, up and down, gives a rough interval: from ______ to ______ %.
+5. *Turn the cards over.* The true share is ______ %. How far off were you?
 
 With the package, for 12 "no" and 8 "yes":
 
@@ -215,15 +215,15 @@ print(ik.mle(coin.tally_counts([12, 8])).to_frame(level=0.95).round(2))
 ## For the teacher
 
 Allow five minutes to explain, ten to toss and count, and fifteen to compute. Then let the groups
-compare their results and turn the cards. The numbers below are exact: they add up the binomial
-probabilities of all outcomes of {N} people.
+compare their results and turn the cards over. The numbers below are exact: they add up the binomial
+probabilities of all outcomes of {N} people. The last three columns are shares of classes.
 
 {what_to_expect()}
 
 The estimate is right on average, but its standard deviation is {spread:.0f} points,
 whatever the cards are. With {RED} red cards, {percent(off)} of the classes are off by 10 points
 or more. That is the finding of the lesson: the coin protects twenty people well, and so twenty
-answers say little. Put the classes together: an interval 20 points wide takes {people:,} people.
+answers say little. Put classes together: an interval 20 points wide needs {people:,} people.
 In a simulation of {CLASSES:,} classes with {RED} red cards (seed {SEED}) the estimate was below 0
 in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
 {percent(found.negative, 1)}.
@@ -231,17 +231,17 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
 **What can go wrong**
 
 - *Some always say "no".* Two such people with black cards lower the estimate by {lower:.0f}
-  points on average. In one class you cannot see this; {{doc}}`chapters/survey` shows how two
-  classes can.
+  points on average. In one class you cannot see this effect; {{doc}}`chapters/survey` shows
+  how two classes reveal it.
 - *A coin is tossed in the open.* Then the report proves something. Begin again with new cards.
 - *The round is repeated with the same cards.* Two reports about one secret can shift the odds by
   3 × 3 = 9 instead of 3. Shuffle and deal again; then you may add up the rounds in one tally.
 - *A real question.* The cards are better than a secret: you can turn them over. If you do ask
-  one, take something harmless, and let anyone refuse.
+  a real question, take something harmless, and let anyone refuse.
 - *More or fewer people.* The formulas hold for every $n$; the tables are for {N}.
 
-**Every outcome.** INV undoes the coin (1), the step is (2), the gap (3). The MLE is where IBU
-ends; the interval is that of `to_frame`.
+**Every outcome.** INV undoes the coin as in item 1; the step is that of item 2, and the gap that
+of item 3. The MLE is where IBU ends, and the interval is that of `to_frame`.
 
 {every_outcome()}
 

@@ -17,11 +17,12 @@ nosearch: true
 
 Here are all {count} exercises of the book, by difficulty, in the order of the chapters. There are
 no solutions on this page, so that you can print it for a class. The title of an exercise leads to
-its place in the chapter, where the solution is folded below it.
+its place in the chapter, where the solution is folded below the
+exercise.
 
 {levels}
 
-{hand} exercises marked *by hand* need a pencil and at most a calculator. Many others change a cell
+The {hand} exercises marked *by hand* need a pencil and at most a calculator. Many others change a cell
 of the chapter, whose notebook you can download at the top of its page. The minutes are our
 estimates for someone who has read the chapter.
 """

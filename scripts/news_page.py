@@ -19,7 +19,7 @@ NUMBER = re.compile(r"\{([\w-]+):(\w+)\}")
 HEAD = """# Ten findings
 
 This book found ten things that were not known, or not so clearly. Each has a chapter and can be
-refuted: its last line says how.
+refuted: the last line of each finding says how.
 """
 
 

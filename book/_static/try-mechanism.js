@@ -22,7 +22,7 @@
   function refuseSize(many, field) {
     if (many < 2) throw new kit.Refusal(field, "There is only one value; give at least two that people can have.");
     if (many > MAX_VALUES) {
-      throw new kit.Refusal(field, `There are ${readable(many)} values and this page takes ${MAX_VALUES}; use the Python package, or join neighbours.`);
+      throw new kit.Refusal(field, `There are ${readable(many)} values, but this page takes ${MAX_VALUES}; use the Python package, or join neighbours.`);
     }
   }
 
@@ -51,7 +51,7 @@
   function geometric(form, seen, isCut) {
     const epsilon = epsilonOf(form.epsilon), decay = Math.exp(-epsilon);
     const first = whole(form.first, "The first value", "first"), last = whole(form.last, "The last value", "last");
-    if (last <= first) throw new kit.Refusal("last", `The last value, ${last}, must be greater than the first, ${first}; exchange or change them.`);
+    if (last <= first) throw new kit.Refusal("last", `The last value, ${last}, must be greater than the first, ${first}; exchange the two, or change one.`);
     refuseSize(last - first + 1, "last");
     const places = seen.labels.map(each => kit.read.number(each));
     for (const [i, place] of places.entries()) {
@@ -82,7 +82,7 @@
     const isWord = cell => Number.isNaN(kit.read.number(cell)) && !/^[+-]?(nan|inf\w*)$/i.test(cell);
     const widest = Math.max(...table.map(([row]) => row.length));
     if (widest > MAX_COLUMNS + 1) {
-      throw new kit.Refusal("matrix", `The matrix has ${readable(widest)} columns and this page takes ${readable(MAX_COLUMNS)}; use the Python package for more.`);
+      throw new kit.Refusal("matrix", `The matrix has ${readable(widest)} columns, but this page takes ${readable(MAX_COLUMNS)}; use the Python package for more.`);
     }
     const [top] = table[0], heads = top[0] === "" || (top.length > 1 && top.slice(1).every(isWord)) ? table.shift()[0] : null;
     if (!table.length) throw new kit.Refusal("matrix", "The matrix has no row of numbers; write one for each value that people can have.");
@@ -98,13 +98,13 @@
     return table.map(([cells, at], x) => {
       const row = `Row ${x + 1} of the matrix (line ${at})`;
       if (cells.length !== width) {
-        throw new kit.Refusal("matrix", `${row} has ${cells.length} numbers and there are ${width} columns; give each row one number for each report.`);
+        throw new kit.Refusal("matrix", `${row} has ${cells.length} numbers, but there are ${width} columns; give each row one number for each report.`);
       }
       const numbers = Float64Array.from(cells, kit.read.number), wrong = numbers.findIndex(p => !(p >= 0 && p <= 1));
       if (wrong >= 0) throw new kit.Refusal("matrix", `${row} holds ${shown(cells[wrong])}; write a probability, a number from 0 to 1.`);
       const sum = numbers.reduce((a, b) => a + b, 0);
       if (Math.abs(sum - 1) > SUM_TOLERANCE) {
-        throw new kit.Refusal("matrix", `${row} sums to ${Number(sum.toPrecision(10))} and must sum to 1; correct it, or give more digits (fractions such as 1/3 are read).`);
+        throw new kit.Refusal("matrix", `${row} sums to ${Number(sum.toPrecision(10))} and must sum to 1; correct the row, or give more digits (fractions such as 1/3 are read).`);
       }
       return numbers;
     });
@@ -114,7 +114,7 @@
     const read = readMatrix(form.matrix), rows = entries(read), m = rows[0].length;
     const reports = read.columns || seen.labels;
     if (reports.length !== m) {
-      throw new kit.Refusal("matrix", `The matrix has ${m} columns and there are ${seen.labels.length} counts; name its columns in a first line, or write a count for each.`);
+      throw new kit.Refusal("matrix", `The matrix has ${m} columns, but there are ${seen.labels.length} counts; name the columns in a first line, or write a count for each.`);
     }
     const labels = read.labels || (rows.length === m ? reports : rows.map((_, x) => `value ${x + 1}`));
     for (const names of [labels, reports]) {
@@ -124,7 +124,7 @@
     }
     const unknown = seen.labels.find(each => !reports.includes(each));
     if (unknown !== undefined) {
-      throw new kit.Refusal("matrix", `The report ${shown(unknown)} has no column in the matrix; its columns are ${reports.slice(0, 4).map(shown).join(", ")}${reports.length > 4 ? " and more" : ""}, so rename one.`);
+      throw new kit.Refusal("matrix", `The report ${shown(unknown)} has no column in the matrix; the columns are ${reports.slice(0, 4).map(shown).join(", ")}${reports.length > 4 ? " and more" : ""}, so rename one.`);
     }
     const never = seen.labels.find((each, i) => seen.counts[i] > 0 && rows.every(row => row[reports.indexOf(each)] === 0));
     if (never !== undefined) {

@@ -93,15 +93,15 @@
     }
     refuse("", "");
     const { problem, best, set } = now, zeros = best.theta.filter(share => share === 0).length;
-    part("read").textContent = `${kit.read.readable(problem.n)} ${problem.n === 1 ? "report" : "reports"} of ${problem.labels.length} possible values.`;
-    part("certified").textContent = best.gap <= 1e-9 ? "The maximum is certified:" : "The maximum was missed by more than 1e-9:";
+    part("read").textContent = `You have ${kit.read.readable(problem.n)} ${problem.n === 1 ? "report" : "reports"} and ${problem.labels.length} possible values.`;
+    part("certified").textContent = best.gap <= 1e-9 ? "The maximum is certified:" : "The maximum is certified less closely than to 1e-9:";
     part("gap").textContent = small(Math.max(best.gap, 1e-15));
     part("unique").textContent = set.unique ? "No other shares fit as well."
-      : "Other shares fit exactly as well: these reports cannot tell them apart. The last column gives the range of each share over all of them.";
+      : "Other shares fit exactly as well, and these reports cannot tell which are right. The last column gives the range of each share over all that fit best.";
     part("range-key").hidden = set.unique;
     if (problem.kind === "krr") {
       const [truth, other] = problem.matrix[0];
-      part("truth").textContent = `With these ${problem.labels.length} values the truth is reported with probability ${percent(truth)}, and each other value with ${percent(other)}.`;
+      part("truth").textContent = `With these ${problem.labels.length} values the truth is reported with probability ${percent(truth)}, and each other value with probability ${percent(other)}.`;
     }
     part("misfit").hidden = kit.fit(problem, best) > 1e-3;
     part("zeros").hidden = zeros === 0;
@@ -173,7 +173,7 @@
     part("reports").hidden = isSame;
     if (!isSame) kit.draw(part("reports").querySelector("div"), { title: "The share of each report.", labels: problem.reports, isLine, bars: frequencies });
     kit.draw(part("picture"), {
-      title: "The share of each value: what is reported, the maximum with its intervals, and IBU. The table below has the numbers.",
+      title: "The share of each value: as reported, at the maximum with its intervals, and by IBU. The table below has the numbers.",
       labels: problem.labels, isLine, bars: isSame ? frequencies : null, ibu: theta, mle: best.theta, ends,
       ranges: set.unique ? null : [...set.lower].map((low, x) => [low, set.upper[x]]),
     });
@@ -228,7 +228,7 @@
   }
 
   function load(file) {
-    if (file.size > MAX_FILE) { refuse("file", "The file has more than 50 MB; count its reports first, and paste the counts."); return; }
+    if (file.size > MAX_FILE) { refuse("file", "The file is larger than 50 MB; count its reports first, and paste the counts."); return; }
     const reader = new FileReader();
     reader.onload = () => {
       const text = String(reader.result);

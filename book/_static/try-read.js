@@ -53,7 +53,7 @@
   function count(text, name, line) {
     const value = number(text), of = `Line ${line}: the count of ${shown(name)} is`;
     if (Number.isNaN(value)) {
-      throw new Refusal("data", `${of} ${shown(text)}, which is not a number; write a whole number, or choose “one report” for what a line holds.`);
+      throw new Refusal("data", `${of} ${shown(text)}, which is not a number; write a whole number, or choose “one report” under “Each line holds”.`);
     }
     if (value < 0) throw new Refusal("data", `${of} ${text}, and a count cannot be negative; write 0 or more.`);
     if (value > MAX_COUNT) throw new Refusal("data", `${of} ${text}; this page takes counts up to ${readable(MAX_COUNT)}, so write a smaller one.`);
@@ -64,7 +64,7 @@
   }
 
   const tooMany = many => new Refusal("data",
-    `There are ${readable(many)} different reports and this page takes ${readable(MAX_SEEN_REPORTS)}; use the Python package for more.`);
+    `There are ${readable(many)} different reports, but this page takes ${readable(MAX_SEEN_REPORTS)}; use the Python package for more.`);
 
   // a value and its count from a line; the separator of a line without any is the space before the last word
   function pair(text, mark, line) {
@@ -72,7 +72,7 @@
     while (parts.length > 2 && !parts[parts.length - 1]) parts.pop();
     if (parts.length < 2 || (!mark && parts[0] === text)) {
       throw new Refusal("data",
-        `Line ${line} has no count; write a value and its count, such as: bus, 52, or choose “one report” for what a line holds.`);
+        `Line ${line} has no count; write a value and its count, such as: bus, 52, or choose “one report” under “Each line holds”.`);
     }
     if (parts.length > 2) {
       throw new Refusal("data", `Line ${line} has ${readable(parts.length)} parts; write a value and its count only, such as: bus, 1200.`);
@@ -134,7 +134,7 @@
   function total(labels, counts) {
     const n = counts.reduce((sum, each) => sum + each, 0);
     if (n === 0) throw new Refusal("data", "All counts are 0; write at least one report.");
-    if (n > MAX_COUNT) throw new Refusal("data", `There are ${readable(n)} reports and this page takes ${readable(MAX_COUNT)}; use the Python package for more.`);
+    if (n > MAX_COUNT) throw new Refusal("data", `There are ${readable(n)} reports, but this page takes ${readable(MAX_COUNT)}; use the Python package for more.`);
     return { labels, counts, n };
   }
 
