@@ -198,7 +198,8 @@ The class has $n$ people, and $y$ of them say "yes".
    The new guess is $(0.75\\,y + 0.25\\,(n - y))/n$ = ______ %.
 3. *The gap.* Divide the new guess by 50 %, and its distance to 100 % by 50 %. The natural
    logarithm of the larger ratio is the gap of the guess 50 %: ______ .
-4. *How sure?* The standard error of the share in item 1 is $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
+4. *How sure?* The standard error of the share in item 1 is
+   $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
    Twice this error, up and down, gives a rough interval: from ______ to ______ %.
 5. *Turn the cards over.* The true share is ______ %. How far off were you?
 

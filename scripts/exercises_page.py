@@ -22,8 +22,8 @@ exercise.
 
 {levels}
 
-The {hand} exercises marked *by hand* need a pencil and at most a calculator. Many others change a cell
-of the chapter, whose notebook you can download at the top of its page. The minutes are our
+The {hand} exercises marked *by hand* need a pencil and at most a calculator. Many others change a
+cell of the chapter, whose notebook you can download at the top of its page. The minutes are our
 estimates for someone who has read the chapter.
 """
 
