@@ -75,4 +75,4 @@ def test_the_gap_of_the_pencil_is_the_first_line_of_the_output_below_it():
     cells = json.loads(PATH.read_text("utf8"))["cells"]
     [at] = [i for i, cell in enumerate(cells) if "ln 1.1 = 0.0953" in "".join(cell["source"])]
     printed = "".join(cells[at + 1]["outputs"][0]["text"]).splitlines()[0]
-    assert printed == f"after  0 steps: 50.0%, gap {np.log(1.1):.4f}"
+    assert printed == f"step  0: 50.0%, gap {np.log(1.1):.4f}"
