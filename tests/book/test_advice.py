@@ -99,5 +99,5 @@ def test_the_interval_that_the_landing_page_prints_holds_the_truth_and_not_the_r
         for output in cell.get("outputs", [])
         if output["output_type"] == "stream"
     ]
-    low, high, _, truth, reports = map(float, re.findall(r"\d+(?:\.\d)?", printed))
+    _, low, high, truth, reports = map(float, re.findall(r"\d+(?:\.\d)?", printed))
     assert low < truth < high < reports
