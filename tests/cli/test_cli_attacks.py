@@ -156,7 +156,7 @@ def test_parameters_name_no_other_file(name, folder, capsys):
     ],
     ids=["ten billion", "itself", "a mapping of itself"],
 )
-def test_lists_that_hold_one_another_are_not_written_out(text, folder, capsys):
+def test_lists_that_contain_each_other_are_not_expanded(text, folder, capsys):
     (folder / "m.yaml").write_text(text, "utf8")
     start = time.perf_counter()
     said = refused(capsys, mechanism="m.yaml")
@@ -178,7 +178,7 @@ def test_names_that_are_none_are_one_line(name, folder, capsys):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no such folder")
-def test_the_output_of_another_program_is_read_whole(folder, capsys):
+def test_the_output_of_another_program_is_read_in_full(folder, capsys):
     """As in `ibukit estimate <(zcat reports.csv.gz)`; a pipe holds 64 kilobytes."""
     reading, writing = os.pipe()
     content = b"report\n" + b"a\na\nb\n" * 50_000

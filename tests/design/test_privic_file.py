@@ -156,7 +156,7 @@ def test_a_process_may_change_its_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("function", ["fsync", "replace"])
-def test_after_a_full_disk_the_cycle_can_be_ended_again(function, tmp_path, monkeypatch, rng):
+def test_after_a_full_disk_the_cycle_can_be_ended(function, tmp_path, monkeypatch, rng):
     path = tmp_path / "state"
     loop = begun(path=path)
     tally, before = loop.mechanism().simulate(COUNTS, rng), path.read_bytes()
@@ -267,7 +267,7 @@ def forked(script, folder):
     ).stdout
 
 
-def test_killed_fifty_times_at_random_it_ends_at_the_same_bits(tmp_path):
+def test_a_loop_killed_fifty_times_at_random_ends_at_the_same_bits(tmp_path):
     kills = [line.split() for line in forked(AT_RANDOM, tmp_path).splitlines()]
     assert len(kills) == 50
     cycles = [int(cycle) for _, cycle in kills]
@@ -279,7 +279,7 @@ def test_killed_fifty_times_at_random_it_ends_at_the_same_bits(tmp_path):
         assert before[0] != after[0] or int(before[1]) <= int(after[1])  # no cycle is lost
 
 
-def test_killed_at_every_line_that_writes_it_holds_the_old_or_the_new(tmp_path):
+def test_a_kill_at_any_line_that_writes_leaves_the_old_file_or_the_new(tmp_path):
     forked(AT_EVERY_LINE, tmp_path)
     expected = states(tmp_path / "expected", 3)
     killed = [tmp_path / f"line-{line}" for line in range(int((tmp_path / "lines").read_text()))]

@@ -109,7 +109,7 @@ TALLIES = {
 
 
 @pytest.mark.parametrize("what", TALLIES)
-def test_a_tally_that_no_reports_make_is_refused(what, tmp_path):
+def test_an_impossible_tally_is_refused(what, tmp_path):
     path = tmp_path / "tally"
     LINE.tally_counts([5, 3, 1]).save(path)
     changed(path, TALLIES[what])
@@ -234,7 +234,7 @@ def test_the_estimate_of_sums_has_no_gap_and_is_read(tmp_path):
     assert np.isnan(ik.Estimate.load(tmp_path / "estimate").gap)
 
 
-def test_nothing_stands_twice_in_a_file_or_after_its_end(tmp_path):
+def test_repeated_names_and_bytes_after_the_end_are_refused(tmp_path):
     path = tmp_path / "tally"
     LINE.tally_counts([5, 3, 1]).save(path)
     body = path.read_bytes().partition(b"\n")[2]
@@ -356,7 +356,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("what", LOOPS)
-def test_a_loop_that_cannot_have_been_is_refused(what, tmp_path):
+def test_an_impossible_loop_is_refused(what, tmp_path):
     path = tmp_path / "loop"
     ik.Privic(4, beta=1.0, path=path).run(np.array([100, 200, 300, 400]), 2, 1)
     changed(path, LOOPS[what])
@@ -413,7 +413,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("what", [None, *LINES])
-def test_a_line_of_a_journal_that_is_no_repetition_is_refused(what, tmp_path):
+def test_a_journal_line_that_is_not_a_repetition_is_refused(what, tmp_path):
     path, question = tmp_path / "runs", {"seed": 1, "estimators": {"MLE": "mle"}}
     entry = {"mechanism": "k-RR", "repetition": 0}
     entry["estimators"] = {"MLE": {"emd": 0.5, "gap": float("inf"), "status": "CONVERGED"}}

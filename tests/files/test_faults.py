@@ -67,7 +67,7 @@ def estimate(folder, suffix, *more):
 
 
 @both
-def test_a_disk_that_fills_in_mid_write_leaves_the_old_file(save, load, tmp_path):
+def test_a_disk_that_fills_during_a_write_leaves_the_old_file(save, load, tmp_path):
     path = tmp_path / "state"
     save(path)
     before = path.read_bytes()
@@ -105,7 +105,7 @@ def test_an_interrupt_at_any_line_leaves_the_old_file_or_the_new(save, tmp_path)
 
 
 @saves
-def test_a_folder_that_may_not_be_written_to_stays_as_it_is(save):
+def test_a_read_only_folder_stays_as_it_is(save):
     with read_only_folder() as folder:
         for name in ("old", "new"):
             with pytest.raises(PermissionError, match=name):
@@ -115,7 +115,7 @@ def test_a_folder_that_may_not_be_written_to_stays_as_it_is(save):
 
 
 @pytest.mark.parametrize("what", STRANGE)
-def test_no_loader_opens_what_a_stranger_put_there(what, tmp_path, monkeypatch):
+def test_no_loader_executes_a_foreign_file(what, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "state"
     path.write_bytes(STRANGE[what])
@@ -142,7 +142,7 @@ def with_checksum(path, body, kind="Tally"):
     ],
     ids=["nested", "eight petabytes", *STRANGE],
 )
-def test_nonsense_with_the_right_checksum_is_named(body, tmp_path, monkeypatch):
+def test_nonsense_with_the_right_checksum_is_refused(body, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with_checksum(tmp_path / "state", body)
     with pytest.raises(ik.errors.ForeignFile, match="the content of"):
@@ -176,7 +176,7 @@ def test_folders_and_pipes_are_neither_replaced_nor_read(save, load, make, tmp_p
 
 
 @both
-def test_a_link_stays_one_and_what_it_points_to_is_replaced(save, load, tmp_path):
+def test_a_link_stays_a_link_and_its_target_is_replaced(save, load, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     link, target = tmp_path / "state", tmp_path / "elsewhere" / "target"
     link.symlink_to(target)
@@ -212,7 +212,7 @@ def test_a_file_system_without_locks_or_flushed_folders_will_do(
         save(tmp_path / "state")
 
 
-def test_who_takes_the_file_of_a_loop_away_gets_a_new_one(tmp_path, rng):
+def test_a_removed_loop_file_is_written_again(tmp_path, rng):
     running = loop(tmp_path / "state")
     (tmp_path / "state").unlink()
     running.collect(running.mechanism().simulate([500, 300, 550], rng))
@@ -273,7 +273,7 @@ def test_a_journal_goes_on_after_an_interrupt_at_any_line(tmp_path):
     assert line > 20
 
 
-def test_a_second_run_on_a_journal_is_told_so(tmp_path):
+def test_a_second_run_on_a_journal_gets_an_error(tmp_path):
     path = tmp_path / "runs.jsonl"
     with journal.open_journal(path, QUESTION) as (_, write):
         write(("k-RR", 0), ROWS["k-RR", 0])
@@ -296,7 +296,7 @@ def _one_by_one(path, name, number):
                 raise
 
 
-def test_two_processes_in_turns_on_a_journal_lose_no_line(tmp_path):
+def test_two_processes_taking_turns_at_a_journal_lose_no_line(tmp_path):
     path, names, number = tmp_path / "runs.jsonl", ("one", "two"), 100
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=_one_by_one, args=(path, name, number)) for name in names]
@@ -310,7 +310,7 @@ def test_two_processes_in_turns_on_a_journal_lose_no_line(tmp_path):
     }
 
 
-def test_a_journal_in_a_folder_that_may_not_be_written_to():
+def test_a_journal_in_a_read_only_folder():
     with read_only_folder() as folder:
         for name in ("old", "new"):
             with pytest.raises(PermissionError, match=name):
@@ -319,7 +319,7 @@ def test_a_journal_in_a_folder_that_may_not_be_written_to():
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_what_the_command_line_wrote_stays_where_the_disk_fills(suffix, tmp_path, capsys):
+def test_the_old_export_stays_if_the_disk_fills(suffix, tmp_path, capsys):
     out = tmp_path / f"out{suffix}"
     assert estimate(tmp_path, suffix) == 0
     before, names = out.read_bytes(), sorted(each.name for each in tmp_path.iterdir())
@@ -353,7 +353,7 @@ def test_an_interrupted_command_line_leaves_the_old_file_or_the_new(tmp_path):
 
 
 @pytest.mark.parametrize("content", [*STRANGE.values(), b""], ids=[*STRANGE, "nothing"])
-def test_rows_and_matrices_of_strangers_are_not_executed(content, tmp_path, monkeypatch, capsys):
+def test_foreign_rows_and_matrices_are_not_executed(content, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.npy").write_bytes(content)
     with pytest.raises(ValueError, match="rows must"):
@@ -374,7 +374,7 @@ def test_rows_and_matrices_of_strangers_are_not_executed(content, tmp_path, monk
         (".yaml", "[" * 1_000),
     ],
 )
-def test_parameters_of_strangers_are_not_executed(suffix, text, tmp_path, monkeypatch, capsys):
+def test_foreign_parameters_are_not_executed(suffix, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"model{suffix}").write_text(text, "utf8")
     (tmp_path / "reports.csv").write_text("value\n1\n", "utf8")

@@ -39,7 +39,7 @@ def mode(path):
 @pytest.mark.parametrize(
     "content", [CHAPTER, b"x", b"ibukit is a package\n", b"PAR1", b"\0" * 300, b"ibukit Tally"]
 )
-def test_a_file_of_the_name_with_part_after_it_is_kept(content, folder):
+def test_a_file_whose_name_ends_in_part_is_kept(content, folder):
     (folder / "thesis.part").write_bytes(content)
     with REFUSED:
         TALLY.save(folder / "thesis")
@@ -65,7 +65,7 @@ def test_a_link_into_nothing_makes_no_file(folder):
     assert not (folder / "new").exists()
 
 
-def test_a_link_that_is_planted_in_between_is_not_followed(folder, monkeypatch):
+def test_a_link_planted_at_the_last_moment_is_not_followed(folder, monkeypatch):
     """It is put there after a look at the name, and before the file is made."""
     (folder / "victim").write_bytes(CHAPTER)
     remove = atomic._remove_own
@@ -87,7 +87,7 @@ def _socket(path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, _socket])
-def test_a_pipe_or_a_folder_of_that_name_is_in_the_way(make, folder):
+def test_a_pipe_or_a_folder_with_that_name_is_refused(make, folder):
     make(folder / "out.part")
     with at_most(60), REFUSED:
         TALLY.save(folder / "out")
@@ -95,7 +95,7 @@ def test_a_pipe_or_a_folder_of_that_name_is_in_the_way(make, folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid(), reason="only root can give files")
-def test_a_part_of_another_user_is_not_used(folder):
+def test_a_part_file_of_another_user_is_not_used(folder):
     """Its owner could read and change the file for ever."""
     (folder / "out.part").touch()
     os.chown(folder / "out.part", NOBODY, NOBODY)
@@ -138,7 +138,7 @@ def test_content_and_name_are_on_the_disk_in_this_order(folder, monkeypatch):
     assert said == ["content", "name", "folder"]
 
 
-def test_a_part_is_known_as_ours_as_soon_as_something_is_in_it(folder):
+def test_an_unfinished_file_of_ours_is_recognised(folder):
     """A table of any content that a killed process has half written is in nobody's way."""
     program = """if True:
         import os, sys
@@ -229,7 +229,7 @@ def test_a_file_keeps_its_owner(folder):
 
 
 @pytest.mark.parametrize(("kept", "now"), [(0o660, "0o600"), (0o664, "0o644"), (0o670, "0o600")])
-def test_what_a_group_may_do_is_not_given_to_another(kept, now, folder, monkeypatch):
+def test_permissions_of_one_group_are_not_given_to_another(kept, now, folder, monkeypatch):
     """Where the old group cannot be kept, the new one may do what everybody may."""
     path = folder / "shared"
     TALLY.save(path)
@@ -253,14 +253,14 @@ def _of_group(old, path, how):
     return os.stat_result((*there[:5], there.st_gid + 1, *there[6:]))
 
 
-def test_a_long_name_is_saved(folder):
+def test_a_file_with_a_long_name_is_saved(folder):
     for name in ("x" * 251, "x" * 255, "é" * 127):
         TALLY.save(folder / name)
         assert ik.Tally.load(folder / name).n == TALLY.n
     assert len(list(folder.iterdir())) == 3
 
 
-def test_links_that_go_round_in_a_circle_are_named(folder):
+def test_circular_links_are_refused_by_name(folder):
     (folder / "a").symlink_to(folder / "b")
     (folder / "b").symlink_to(folder / "a")
     with pytest.raises(ik.errors.ForeignFile, match="is a link to itself"):

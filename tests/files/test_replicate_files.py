@@ -167,7 +167,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-def test_a_file_of_another_question_is_refused_and_left_alone(tmp_path, what):
+def test_a_file_for_another_question_is_refused_and_left_alone(tmp_path, what):
     path, (other, said) = tmp_path / "runs.jsonl", FOREIGN[what]
     question = {
         "population": PEOPLE,
@@ -204,7 +204,7 @@ def test_a_file_of_another_question_is_refused_and_left_alone(tmp_path, what):
     ],
     ids=["version", "key", "csv", "text", "list", "line cut inside", "no estimators", "zeros"],
 )
-def test_a_file_that_is_not_in_order_is_refused_and_left_alone(tmp_path, edit, said):
+def test_a_file_with_lines_out_of_order_is_refused_and_left_alone(tmp_path, edit, said):
     path = tmp_path / "runs.jsonl"
     once = partial(ik.replicate, PEOPLE, MECHANISMS, ESTIMATORS, 1, 11, path)
     once()

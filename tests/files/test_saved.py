@@ -107,7 +107,7 @@ def test_an_estimate_comes_back_with_its_tally(tally, tmp_path):
         np.testing.assert_array_equal(again.standard_errors(), estimate.standard_errors())
 
 
-def test_a_file_may_be_read_by_what_wrote_it_alone(tally, tmp_path):
+def test_a_file_is_read_only_by_the_class_and_version_that_wrote_it(tally, tmp_path):
     tally.save(tmp_path / "tally")
     with pytest.raises(
         ik.errors.ForeignFile, match=r"a file that Estimate wrote, .* is not; .* Tally wrote it"
@@ -198,7 +198,7 @@ def test_a_class_of_the_same_name_is_another(tally, tmp_path):
     assert type(ik.Tally.load(tmp_path / "tally").parts[0].mechanism) is ik.RandomizedResponse
 
 
-def test_what_a_file_cannot_hold_is_named(tmp_path):
+def test_contents_that_a_file_cannot_hold_are_named(tmp_path):
     class Mine(ik.RandomizedResponse):
         """A mechanism of somebody else."""
 
@@ -231,7 +231,7 @@ def begun(path):
     return ik.Privic(3, ba_steps=2, ibu_steps=2, path=path)
 
 
-def test_a_second_loop_on_a_file_is_told_so_and_no_cycle_is_lost(tmp_path, rng):
+def test_a_second_loop_on_a_file_gets_an_error_and_no_cycle_is_lost(tmp_path, rng):
     path = tmp_path / "state"
     one, two = begun(path), begun(path)
     one.collect(one.mechanism().simulate([500, 300, 550], rng))
@@ -262,7 +262,7 @@ def test_two_loops_that_begin_one_file_together(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
-def test_who_comes_while_another_writes_is_told_so(tally, tmp_path):
+def test_a_second_writer_gets_an_error(tally, tmp_path):
     fcntl = pytest.importorskip("fcntl")
     path = tmp_path / "tally"
     with (tmp_path / "tally.part").open("wb") as part:
@@ -280,7 +280,7 @@ def _write_often(path, value):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_two_processes_that_write_at_once_leave_the_file_of_one(tmp_path):
+def test_two_processes_that_write_at_once_leave_one_whole_file(tmp_path):
     context = multiprocessing.get_context("fork")
     path = tmp_path / "both"
     writers = [context.Process(target=_write_often, args=(path, value)) for value in (1, 2)]

@@ -52,7 +52,7 @@ print("worked")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="users and modes are those of POSIX")
-def test_a_package_and_a_home_that_cannot_be_written_to():
+def test_a_read_only_package_and_home():
     # The folder of pytest belongs to one user, and others may not look into it.
     with tempfile.TemporaryDirectory() as name:
         left_out = shutil.ignore_patterns("__pycache__", "repetitions")

@@ -94,7 +94,7 @@ def test_offsets_a_few_cells_long_are_not_enough():
     [(ik.TruncatedPlanarGeometric, 0.0140), (ik.Exponential, 0.0071), (ik.PlanarLaplace, 0.0140)],
     ids=["truncated geometric", "exponential", "Laplace"],
 )
-def test_half_the_diagonal_of_a_cell_is_no_margin_on_a_map_that_ends(kind, lost):
+def test_half_the_diagonal_of_a_cell_is_not_a_margin_on_a_bounded_map(kind, lost):
     """The margin of the paper is over all of the plane,
     so on a map it keeps every cell; this one is smaller.
     """

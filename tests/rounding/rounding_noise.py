@@ -3,7 +3,7 @@ every operator and every linear solve of the package answers with other last dig
 
 Of a number x it makes x (1 + u), |u| <= 2^-50, about four units in the last place: what another
 processor, another BLAS or another order of a sum may answer as well. u is a hash of the seed and of
-the bits of x, so that the same computation has the same result twice, as it has on any one machine.
+the bits of x, so that a repeated computation gives the same result, as on a real machine.
 """
 
 from __future__ import annotations

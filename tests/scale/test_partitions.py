@@ -206,7 +206,7 @@ def test_what_needs_the_reports_says_so(tmp_path, monkeypatch):
     assert ik.mle(tally).gap <= 1e-9, "what sums over the reports has no limit"
 
 
-def test_a_file_that_changed_is_not_read_as_if_it_had_not(tmp_path):
+def test_a_file_that_changed_between_passes_is_refused(tmp_path):
     path = saved(tmp_path / "rows.npy", ROWS)
     tally = scale.tally(path, RAPPOR)
     assert ik.mle(tally).gap <= 1e-9

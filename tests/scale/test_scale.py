@@ -148,7 +148,7 @@ def test_standard_errors_are_added_up_by_the_workers(client, undisturbed):
     np.testing.assert_allclose(found, memory.standard_errors(), rtol=1e-9)
 
 
-def test_a_worker_killed_in_mid_run_changes_no_bit(client, undisturbed, in_the_third_pass):
+def test_a_worker_killed_during_a_run_changes_no_bit(client, undisturbed, in_the_third_pass):
     mechanism = Doomed(K, 2.0, str(in_the_third_pass))
     tally = scale.tally(blocks(), mechanism, client)
     before = processes(client)

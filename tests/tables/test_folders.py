@@ -36,7 +36,7 @@ def content(tally):
     "hidden",
     ["_temporary/0/part", "_part", ".part", ".ipynb_checkpoints/part-checkpoint", "a/_tmp/part"],
 )
-def test_what_is_no_data_is_not_counted(tmp_path, kind, hidden):
+def test_hidden_and_temporary_files_are_not_counted(tmp_path, kind, hidden):
     write(tmp_path / f"part.{kind}")
     write(tmp_path / f"{hidden}.{kind}")
     (tmp_path / "_SUCCESS").touch()

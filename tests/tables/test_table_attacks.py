@@ -61,7 +61,7 @@ NAMES = [
 
 @kinds
 @pytest.mark.parametrize(("name", "other"), PATTERNS)
-def test_a_file_that_is_there_is_no_pattern(kind, name, other, tmp_path, monkeypatch):
+def test_an_existing_file_is_not_taken_for_a_pattern(kind, name, other, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     WRITE[kind](ROWS, f"./{name}.{kind}")
     WRITE[kind](OTHERS, f"./{other}.{kind}")
@@ -73,7 +73,7 @@ def test_a_file_that_is_there_is_no_pattern(kind, name, other, tmp_path, monkeyp
 
 @kinds
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_of_any_signs_is_that_file(kind, name, tmp_path, monkeypatch):
+def test_odd_characters_still_name_a_file(kind, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/nowhere")
     WRITE[kind](ROWS, f"./{name}.{kind}")
@@ -180,7 +180,7 @@ def test_small_types_do_not_overflow():
 
 @pytest.mark.parametrize("head", [b"", b"report\n", b"report\na\n", b'report\n"', b"report\na,"])
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
-def test_a_line_without_an_end_does_not_fill_the_memory(head, name, tmp_path):
+def test_an_endless_line_does_not_fill_the_memory(head, name, tmp_path):
     """A file of a megabyte unzips to 300."""
     path = tmp_path / name
     with gzip.open(path, "wb", 1) if name.endswith("gz") else path.open("wb") as file:
@@ -236,7 +236,7 @@ def sub_folder(folder, kind):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="users and modes are those of POSIX")
 @kinds
-def test_a_folder_that_cannot_be_looked_into_is_not_left_out(kind):
+def test_an_unreadable_folder_is_not_left_out(kind):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -256,7 +256,7 @@ def test_a_folder_that_cannot_be_looked_into_is_not_left_out(kind):
 
 
 @kinds
-def test_a_link_to_no_file_is_not_left_out(kind, tmp_path):
+def test_a_broken_link_is_not_left_out(kind, tmp_path):
     sub_folder(tmp_path, kind)
     (tmp_path / "sub" / f"z.{kind}").symlink_to(tmp_path / "nowhere")
     for table in (tmp_path, f"{tmp_path}/**/*.{kind}", tmp_path / "sub" / f"z.{kind}"):
@@ -318,7 +318,7 @@ def test_a_pipe_is_no_parquet(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
-def test_a_stream_without_an_end_fills_neither_memory_nor_disk(tmp_path):
+def test_an_endless_stream_fills_neither_memory_nor_disk(tmp_path):
     with at_most(60), pytest.raises(ValueError, match="/dev/zero must have lines of at most"):
         TextFile("/dev/zero")
 
