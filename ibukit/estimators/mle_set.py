@@ -99,8 +99,8 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     :math:`\sum_{z} q_z\,h(u_{z}) \le G` with :math:`h(u) = u - 1 - \log u` [1]_, hence
     :math:`|u_z-1|\le r_z` where :math:`h(1+r_z)=G/q_z`, and
     :math:`g^*_x\le\sum_z q_z M_{xz}(1+r_z)/p_z`; a secret where that is below 1 has mass 0 in every
-    MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only, whose
-    rows are independent: it is always unique, even where L is not strictly concave.
+    MLE. Under k-RR and under geometric noise on a line the MLE has mass only on reported values,
+    whose rows are independent: it is always unique, even where L is not strictly concave.
 
     .. [1] :math:`\sum q\log u\le\sum q\,(u-1)-\sum q\,h(u)`, and
        :math:`\sum q\,(u-1)=\sum_x\hat\theta_x g^*_x-1\le0`.
