@@ -143,7 +143,7 @@ def test_every_part_of_the_story_has_its_heading(name, html):
         "".join(c["source"]) for c in notebook(name)["cells"] if c["cell_type"] == "markdown"
     )
     wanted = re.findall(r"^## (.*)$", story.split("## Evidence")[0], re.MULTILINE)
-    parts = {"Broken rules and silence bias estimates"}  # whose sections have headings of their own
+    parts = {"Broken rules and silence cause bias"}  # whose sections have headings of their own
     assert [
         each for each in wanted if each not in parts and each.replace('"', "“") not in shown
     ] == []
