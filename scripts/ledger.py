@@ -36,7 +36,7 @@ WIDTH = 100
 # the sentence of README.md with two counts
 IN_README = re.compile(
     r"(?<=each of their )(\d+)(\s+claims\s+and\s+settings\s+has\s+a\s+test,"
-    r"\s+as\s+has\s+each\s+of\s+)(\d+)(?=\s+results\s+of\s+ours)"
+    r"\s+as\s+does\s+each\s+of\s+our\s+)(\d+)(?=\s+results)"
 )
 
 Row = dict[str, str]
