@@ -17,8 +17,7 @@ nosearch: true
 
 Here are all {count} exercises of the book, by difficulty, in the order of the chapters. There are
 no solutions on this page, so that you can print it for a class. The title of an exercise leads to
-its place in the chapter, where the solution is folded below the
-exercise.
+the exercise in its chapter, where the solution is folded below.
 
 {levels}
 
