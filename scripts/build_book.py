@@ -34,6 +34,7 @@ from tqdm import tqdm
 
 import figure_files
 import light_book
+import page_loading
 import slides
 import unbroken_numbers
 from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
@@ -149,6 +150,7 @@ def main() -> int:
     ).returncode
     if not status:
         light_book.lighten(BUILD / "html")
+        page_loading.finish(BUILD / "html")
         slides.write(BUILD / "html")
         for fault in figure_files.finish(BUILD / "html"):
             print(f"book: {fault}", file=sys.stderr)

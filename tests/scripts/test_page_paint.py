@@ -27,6 +27,32 @@ def test_the_fault_names_the_best_of_the_loads_that_count():
     assert "800 ms in 2 loads" in page_paint.fault([(40, 900), (60, 800), (400, 700)])
 
 
+def test_a_page_that_a_busy_machine_showed_late_is_loaded_again_after_the_others():
+    loads = []
+
+    def paint(name):
+        loads.append(name)
+        return (40, 900 if name == "slow" or (name == "unlucky" and len(loads) < 9) else 300)
+
+    pages = ["slow", "unlucky", *"abcdefg"]
+    assert [name for name, _ in page_paint.late(paint, pages)] == ["slow"]
+    assert loads[:9] == pages
+    assert loads[9:] == ["slow", "unlucky"] + ["slow"] * (page_paint.TRIES - 2)
+
+
+@pytest.mark.parametrize(("idle", "found"), [(40, 50), (400, 0)])
+def test_a_machine_that_shows_all_pages_late_is_soon_done(idle, found):
+    loads = []
+
+    def paint(name):
+        loads.append(name)
+        return idle, 900
+
+    pages = [str(i) for i in range(50)]
+    assert len(page_paint.late(paint, pages)) == found
+    assert len(loads) == page_paint.LOADS * len(pages)
+
+
 def test_a_page_that_sends_on_is_not_asked(tmp_path):
     root, page = tmp_path / "index.html", tmp_path / "page.html"
     root.write_text('<meta http-equiv="Refresh" content="0; url=page.html">', "utf8")

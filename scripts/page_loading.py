@@ -1,0 +1,120 @@
+"""Let a page of a built book show its words soon: one style sheet, and scripts that wait.
+
+    python scripts/page_loading.py [--html _build/html]
+
+A browser shows nothing before it has every style sheet and script that stands before the words. The
+theme and its tools bring fourteen sheets, one of which asks for another, and ten scripts. Here the
+sheets that all pages share become one file, which a page finds where the first of them stood; its
+others follow in their order. Scripts wait until the page is read, in their order, except those that
+decide how it looks or that the page itself calls on the way. `make book` calls this after
+`light_book`; it changes nothing if it is called again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import light_book
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = "styles/shared.css"
+# The page sets an option of the first before its words; the second hides the evidence, which would
+# otherwise be seen for a moment.
+AT_ONCE = ("documentation_options.js", "book.js")
+
+SHEET = re.compile(r'<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?]*)[^"]*"[^>]*>\s*')
+SCRIPT = re.compile(r'<script\b(?![^>]*\b(?:defer|async)\b)([^>]*\bsrc="([^"?]*)[^>]*)>')
+IMPORT = re.compile(r"""@import\s*(?:url\()?["']?([^"')]+)["']?\)?\s*;""")
+ADDRESS = re.compile(r"""url\((["']?)(?!data:|#)([^"')]+)\1\)""")
+
+
+def sheets(page: Path, static: Path) -> list[str]:
+    """The style sheets of a page, in their order, as `static` calls them."""
+    paths = [page.parent / name for name in SHEET.findall(page.read_text("utf8"))]
+    return [Path(os.path.relpath(path, static)).as_posix() for path in paths]
+
+
+def as_one(names: list[str], static: Path) -> str:
+    """The text of these sheets and of those that they ask for, with addresses seen from there."""
+
+    def whole(path: Path) -> str:
+        def address(found: re.Match[str]) -> str:
+            to = os.path.relpath(path.parent / found[2], (static / SHARED).parent)
+            return f"url({Path(to).as_posix()})"
+
+        css = ADDRESS.sub(address, path.read_text("utf8"))
+        return IMPORT.sub(lambda found: whole(path.parent / found[1]), css)
+
+    return "\n".join([f"/*! {' '.join(names)} */", *(whole(static / name) for name in names)])
+
+
+def shared_sheets(pages: list[list[str]], before: list[str]) -> list[str]:
+    """The sheets that all these pages have; those of an earlier call if that is true of them."""
+    if all(set(before) <= set(page) for page in pages) and (before or not pages):
+        return before
+    return [name for name in pages[0] if all(name in page for page in pages)]
+
+
+def with_shared(page: Path, static: Path, shared: list[str], version: str) -> str:
+    """The page with the shared sheets as one, where the first of them stood."""
+    to = Path(os.path.relpath(static / SHARED, page.parent)).as_posix()
+    one = f'<link rel="stylesheet" href="{to}?v={version}" />\n'
+    names = iter(sheets(page, static))
+
+    def link(found: re.Match[str]) -> str:
+        name = next(names)
+        if name in (SHARED, shared[0]):
+            return one
+        return "" if name in shared else found[0]
+
+    return SHEET.sub(link, page.read_text("utf8"))
+
+
+def with_waiting_scripts(text: str) -> str:
+    """The page with scripts in its head that wait until it is read."""
+
+    def wait(found: re.Match[str]) -> str:
+        if found[2].rpartition("/")[2] in AT_ONCE:
+            return found[0]
+        return f'<script defer="defer"{found[1]}>'
+
+    head, end, rest = text.partition("</head>")
+    return SCRIPT.sub(wait, head) + end + rest
+
+
+def finish(html: Path) -> None:
+    """Let all pages of the book in this folder show their words soon."""
+    static, pages = html / "_static", light_book.pages(html)
+    linked = {page: found for page in pages if (found := sheets(page, static))}
+    # Pages that Sphinx did not write again have the shared sheet of the build before.
+    new = [found for found in linked.values() if SHARED not in found]
+    target = static / SHARED
+    before = target.read_text("utf8").split("*/")[0].split()[1:] if target.exists() else []
+    if shared := shared_sheets(new, before):
+        css = as_one(shared, static)
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(css, "utf8")
+        # a browser that has kept the sheet of an earlier book must see that this is another
+        version = hashlib.sha256(css.encode()).hexdigest()[:8]
+        for page in linked:
+            page.write_text(with_shared(page, static, shared, version), "utf8")
+    for page in pages:
+        page.write_text(with_waiting_scripts(page.read_text("utf8")), "utf8")
+
+
+def main() -> int:
+    """Carry out the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
+    finish(parser.parse_args().html)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
