@@ -30,14 +30,14 @@ class Door:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-REFUSED = "refused, with the first one"
+REFUSED = "refused by an error that names the first one"
 
 DOORS = {
     "Mechanism.tally": Door(
         "one report after the other: labels in a list, an array, a Series or an Arrow array, or "
         "codes with `codes=True`. Rows of bits may also be texts, such as "
-        '"0101", or "0x05" in hexadecimal digits, and a number that belongs to the bits goes '
-        "before them. Over a grid reports are pairs (row, column), or points in the forms that "
+        '"0101", or "0x05" in hexadecimal digits; if a report is a number and bits, the number '
+        "comes first. Over a grid reports are pairs (row, column), or points in the forms that "
         "`Grid.locate` reads; `tally_points` reads the points of mechanisms that report points",
         REFUSED,
         REFUSED,
@@ -61,7 +61,7 @@ DOORS = {
         "points in the plane: a frame with the columns x and y, in the grid's unit from its "
         "south-west corner, or lat and lon (also latitude, longitude, lng), in degrees; a "
         "GeoSeries or GeoDataFrame with a CRS; an array of (x, y), which is refused if its points "
-        "are outside the grid, but inside as degrees",
+        "lie outside the grid but would lie inside it if read as degrees",
         "`outside`: refused, counted where they are, or left out",
         REFUSED,
         {"outside": ("raise", "keep", "drop")},
@@ -123,8 +123,8 @@ DOORS = {
     "ibukit estimate": Door(
         "CSV, also gzipped, Parquet, or standard input; mechanisms by name, from a matrix file "
         "that names its secrets and reports, or from a file of parameters",
-        "`--unknown`: refused, with its line, or as by `Tally.from_table`",
-        "`--missing`: refused, with its line, or left out",
+        "`--unknown`: refused by an error that names its line, or treated as by `Tally.from_table`",
+        "`--missing`: refused by an error that names its line, or left out",
         {"--unknown": ("raise", "nearest", "keep", "drop"), "--missing": ("raise", "drop")},
     ),
 }
