@@ -154,8 +154,8 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     found = _sorted_by_likelihood(points, tally.n)
     if arguments.flag("strict", strict) and open_supports:
         raise ConvergenceError(
-            f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it "
-            "open whether they have a fixed point; strict=False leaves them out",
+            f"rounding leaves it open whether {len(open_supports)} supports have a fixed point, "
+            f"{open_supports[0]} among them; strict=False leaves them out",
             found,
         )
     return found
