@@ -104,8 +104,9 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     ValueError
         If there are more than 12 secrets.
     ConvergenceError
-        With `strict`, if of some support it is neither proved that it has none nor one found with
-        :math:`g_x` within 1e-12 of 1. The others are the error's `estimate`.
+        With `strict`, if for some support it is neither proved that it has no fixed point, nor one
+        found with :math:`g_x` within 1e-12 of 1. The fixed points of the others are the error's
+        `estimate`.
 
     Notes
     -----
