@@ -239,8 +239,9 @@ def load_privic_island(stated: int = 0) -> Floats:
     """The PRIVIC authors' distribution of Paris with a planted lonely cell.
 
     The cells are in the order of ``privic_paris``. Their cell number c is entry 164 - c: the lonely
-    cell A (93) is entry 71, the crowded cell B (52) entry 112. Given as they give it: the entries
-    sum to 1.000000003, so pass it through `normalize` where a distribution is wanted.
+    cell A (93) is entry 71, the crowded cell B (52) entry 112. It is returned as the authors give
+    it: the entries sum to 1.000000003, so pass it through `normalize` where a distribution is
+    wanted.
 
     Parameters
     ----------
@@ -279,12 +280,12 @@ def load_privic_island(stated: int = 0) -> Floats:
 
 
 def load_privic_epsilons() -> dict[str, Floats]:
-    r"""Tight epsilons per cell in the PRIVIC authors' program, one for each beta.
+    """Tight epsilons per cell in the PRIVIC authors' program, one for each beta.
 
     Returns
     -------
     dict
-        Arrays of 25 numbers under ":math:`\beta`", "paris" and "san_francisco".
+        Arrays of 25 numbers under "beta", "paris" and "san_francisco".
 
     Examples
     --------

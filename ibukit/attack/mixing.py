@@ -90,7 +90,7 @@ def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -
     Raises
     ------
     InvalidDistribution
-        If `distribution` or `public` is not one.
+        If `distribution` or `public` is not a distribution.
     AlphabetMismatch
         If they differ in length.
     ValueError

@@ -115,7 +115,7 @@ def poisoned_distribution(
     Raises
     ------
     InvalidDistribution
-        If `distribution` is not one.
+        If `distribution` is not a distribution.
     AlphabetMismatch
         If `target` is not in the alphabet, or `distribution` is not over it.
     ValueError
@@ -146,9 +146,9 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     """Add the reports of adversaries who skip the mechanism.
 
     They send a = round(f n / (1 - f)) times the report y. f = a / (n + a) is their fraction of all
-    reports, up to rounding. Who claims the place x but keeps to the mechanism sends y with
-    probability :math:`M_{xy}` only: it takes :math:`1 / M_{xy}` of them to add as many reports y as
-    one of these does.
+    reports, up to rounding. Somebody who claims the place x but keeps to the mechanism sends y only
+    with probability :math:`M_{xy}`: it takes :math:`1 / M_{xy}` such people to add as many reports
+    y as one of these adversaries does.
 
     Parameters
     ----------

@@ -64,9 +64,9 @@ def posterior(
         over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
         "gibbs": draws, for any size, and the only one for the distribution where reports get lost.
     rng : numpy.random.Generator, optional
-        Needed by "gibbs" alone.
+        Needed only by "gibbs".
     max_sweeps : int
-        Of each of the four Gibbs chains, at most.
+        At most this many sweeps of each of the four Gibbs chains.
     strict : bool
         Raise instead of returning what Gibbs has not drawn well enough.
 

@@ -57,7 +57,7 @@ class Posterior(arguments.ReadOnlyArrays):
     n_iter : int
         Sweeps of each chain; 0 for what is exact.
     effective_sample_size : ndarray, shape (k,)
-        Of the draws that `mean` is the mean of, bulk; inf for what is exact.
+        Bulk effective sample size of the draws whose mean is `mean`; inf for what is exact.
     r_hat : ndarray, shape (k,)
         Rank-normalised split :math:`\hat R` of the same draws, 1 for what is exact.
     log_evidence : float
@@ -124,13 +124,13 @@ class Posterior(arguments.ReadOnlyArrays):
     ) -> tuple[float | Floats, float | Floats]:
         """Equal-tailed credible intervals, each holding with probability `level`.
 
-        :math:`P_{x}` or :math:`F_{x}` is in each with this posterior probability. What is exact:
-        under k-RR quantiles of any sum of some :math:`P_{x}`, by convolution and quadrature to
-        about 1e-11; under other mechanisms those of the mixture of beta distributions that
-        :math:`P_{x}` has, by root finding to 1e-14; of :math:`F_{x}` the discrete quantiles, which
-        hold at least `level`; under k-RR, too, these need the recursion over the totals. Gibbs:
-        quantiles of the draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far
-        they may be off.
+        :math:`P_{x}` or :math:`F_{x}` is in each with this posterior probability. If the posterior
+        is exact, the ends under k-RR are quantiles of any sum of several :math:`P_{x}`, by
+        convolution and quadrature to about 1e-11; under other mechanisms they are quantiles of the
+        mixture of beta distributions that :math:`P_{x}` has, by root finding to 1e-14. For
+        :math:`F_{x}` they are discrete quantiles, between which there is at least `level`; under
+        k-RR, too, these need the recursion over the totals. With Gibbs they are quantiles of the
+        draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far they may be off.
 
         Parameters
         ----------

@@ -130,9 +130,9 @@ class PartitionedChannel(Channel):
         """
         if self.size > MAX_GATHERED_REPORTS:
             raise TooLarge(
-                f"{self.size} reports in partitions are too many for a vector as long as they are, "
-                f"which this needs; at most {MAX_GATHERED_REPORTS}. What mle needs, sums over the "
-                "reports, is not limited"
+                "this needs a vector with an entry for each report, and the partitions hold "
+                f"{self.size} reports, more than {MAX_GATHERED_REPORTS}; take mle, which needs "
+                "only sums over the reports, of any number"
             )
         pieces = self.partitions.each(_forward, theta, [None] * len(self.partitions.sizes))
         return np.concatenate(pieces)

@@ -89,7 +89,7 @@ def numbers_of(channel: Channel) -> dict[str, Any]:
 def _refuse_if_large(channel: Channel) -> None:
     if channel.k * channel.size > MAX_ENTRIES:
         raise TooLarge(
-            f"a certificate would write out {channel.k} x {channel.size} entries, at most "
-            f"{MAX_ENTRIES}; fewer distinct reports, or a mechanism with a formula "
-            "(k-RR, geometric noise), are shorter"
+            f"a certificate would write out {channel.k} x {channel.size} entries, and at most "
+            f"{MAX_ENTRIES} are accepted; it is shorter for fewer distinct reports, or under a "
+            "mechanism with a formula (k-RR, geometric noise)"
         )

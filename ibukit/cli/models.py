@@ -62,7 +62,8 @@ def mechanism_of(options: argparse.Namespace) -> Any:
     if name.endswith((".csv", ".npy")):
         if name != options.mechanism:
             raise ValueError(
-                f"{options.mechanism} can name no other file, got {name!r}: say --mechanism {name}"
+                f"{options.mechanism} must name a mechanism and no other file, got {name!r}: say "
+                f"--mechanism {name}"
             )
         _refuse(
             options,
@@ -273,8 +274,8 @@ def _checked(path: Path, key: str, value: Any) -> Any:
     labels = value.split(",") if isinstance(value, str) else value
     if not isinstance(labels, list) or (isinstance(value, str) and len(labels) < 2):
         raise ValueError(
-            f"{path} must have a list of labels, or a text of several with commas between, got "
-            f"{brief(value)}; it can name no other file"
+            f"{path} must have a list of labels, or a text of several labels with commas between "
+            f"them, got {brief(value)}; a file of parameters cannot refer to another file"
         )
     return [label.strip() if isinstance(label, str) else label for label in labels]
 

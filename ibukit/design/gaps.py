@@ -155,7 +155,8 @@ def protection_gap(
 
     Notes
     -----
-    As quick as the losses themselves for one loss, as slow as `shokri` for two.
+    With one loss it is as quick as computing the losses themselves, with two as slow as
+    `shokri`.
 
     References
     ----------

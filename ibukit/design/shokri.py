@@ -72,9 +72,10 @@ def shokri(
           loss is Q. It does not depend on a solver: for distances on a line or a grid and a
           positive prior there is only one. For Q >= Qmax, where no information is left, the report
           is uniform over the minimisers g of Qmax.
-        - "vertex", the default for two losses, where the other is not defined: a vertex of the set,
-          one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic
-          prices of the entries, so that another machine or solver ends at the same.
+        - "vertex", the default for two losses, where the other is not defined: a vertex of the set
+          of optimal mechanisms or, with one loss, of those whose loss is min(Q, Qmax). It is the
+          cheapest under fixed generic prices of the entries, so that another machine or solver
+          ends at the same.
     strict : bool
         Raise where the optimum is missed, or no vertex found. False returns the mechanism that
         there is: for want of a vertex the one of least information, which keeps the bound on the
@@ -93,8 +94,8 @@ def shokri(
     ConvergenceError
         If `strict` and the optimum was missed; carries the mechanism as ``.estimate``.
     Infeasible
-        If no mechanism has a loss of at most `max_quality_loss`, or that is NaN; says what is
-        possible.
+        If no mechanism has a loss of at most `max_quality_loss`, or that is NaN; the message says
+        what is possible.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
@@ -107,14 +108,14 @@ def shokri(
     -----
     The maximum is :math:`V(Q) \le Q`, because the adversary may guess the report itself; V is
     concave, and equal to Q at Qmin and at Qmax (a constant report), so it is Q between. Every
-    optimum whose loss is Q is therefore a mechanism whose report is itself a best guess. Reporting
-    the truth except with probability Q / Qmax (for distances), when it is the constant, is one of
-    them; the rate-distortion channel is another, since replacing each report by its best guess
+    optimum whose loss is Q is therefore a mechanism whose report is itself a best guess. One of
+    them (for distances) reports the best constant with probability Q / Qmax, and otherwise the
+    truth; the rate-distortion channel is another, since replacing each report by its best guess
     would otherwise lower the loss without more information.
 
-    Tens of milliseconds on a line of 100 values, tenths of a second on a grid of 400 cells; the
-    linear programme takes tenths of a second for 100 values and much longer for grids of more than
-    200 cells.
+    It takes tens of milliseconds on a line of 100 values, and tenths of a second on a grid of 400
+    cells; the linear programme takes tenths of a second for 100 values and much longer for grids of
+    more than 200 cells.
 
     References
     ----------

@@ -37,7 +37,7 @@ MAX_ON_A_LINE = 2**28
 class Alphabet(arguments.ReadOnlyArrays):
     r"""A finite set of labels with distances between them.
 
-    The metric d is the discrete one, :math:`d(x, y) = [x \ne y]`, unless distances are given. Of
+    The metric d is the discrete one, :math:`d(x, y) = [x \ne y]`, unless distances are given. For
     labels that are intervals of numbers, as `pandas.cut` makes them, it is the distance of their
     midpoints.
 
@@ -46,8 +46,8 @@ class Alphabet(arguments.ReadOnlyArrays):
     values : sequence
         The labels in code order, all different: code i stands for ``values[i]``.
     distances : array_like, shape (k, k), optional
-        Symmetric, zero exactly on the diagonal, satisfying the triangle inequality is up to the
-        caller.
+        Symmetric, and zero exactly on the diagonal; it is up to the caller that they satisfy the
+        triangle inequality.
     unit : str
         The unit of the distances, for labels of plots and tables.
 
@@ -131,7 +131,7 @@ class Alphabet(arguments.ReadOnlyArrays):
     def places(self) -> Floats | None:
         """Midpoints of bins, whose differences are the distances; else None.
 
-        Of bins without an end, or whose distances were given, there are none either.
+        For bins without an end, or whose distances were given, it is None, too.
         """
         return None if self.bins is None or self._distances is not None else self.bins.places
 
@@ -159,7 +159,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         AlphabetMismatch
             If a label is not in the alphabet.
         ValueError
-            If a label is missing (None, NaN, NA, masked): nothing is counted as something.
+            If a label is missing (None, NaN, NA, masked): a missing label is never counted as one.
         """
         # A categorical column has its labels once and an index for each row, so k look-ups suffice.
         categories, indices = categories_of(labels)
@@ -276,7 +276,7 @@ class Line(Alphabet):
         # The values are stored, so that a line can be used as any other alphabet.
         if last - first >= MAX_ON_A_LINE:
             raise TooLarge(
-                f"last must lie closer to first:  {arguments.readable(last - first + 1)} "
+                f"last must lie closer to first: {arguments.readable(last - first + 1)} "
                 f"integers are more than can be listed ({MAX_ON_A_LINE}), got first={first}, "
                 f"last={last}; count in larger units"
             )

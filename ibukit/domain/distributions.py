@@ -127,11 +127,11 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
 
     .. math:: q_x=\frac{m_x}{\sum_u m_u},\qquad m_x=\operatorname{round}(2^{\mathrm{bits}}\,p_x).
 
-    For what random draws depend on. Two computers agree on an estimate up to its last digits only;
-    made into a mechanism, these decide now and then how a draw falls, and from there on two
-    simulations have nothing in common. Rounded first, the estimates are the same numbers, to the
-    last bit, unless an entry lies within its error of the middle between two steps of the grid: of
-    entries with an error of 1e-13, one in five million.
+    It is for numbers on which random draws depend. Two computers agree on an estimate up to its
+    last digits only; made into a mechanism, these decide now and then how a draw falls, and from
+    there on two simulations have nothing in common. Rounded first, the estimates are the same
+    numbers, to the last bit, unless an entry lies within its error of the middle between two steps
+    of the grid, as one in five million does if the error is 1e-13.
 
     Parameters
     ----------

@@ -204,8 +204,8 @@ def _refuse_region(box: Bounds, size: float) -> NoReturn:
     raise ValueError(
         "points must be a region of the globe, and cell_size a part of it: they lie between lat "
         f"{south} and {north}, lon {west} and {east}, and the cells are of {size:g} m. Cells "
-        "equal in degrees hold no pole and do not go across longitude 180; Grid.from_bounds(...) "
-        "takes any box up to there"
+        "equal in degrees cannot contain a pole or cross longitude 180; Grid.from_bounds(...) "
+        "takes any box that does not reach beyond these"
     )
 
 

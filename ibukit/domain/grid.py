@@ -48,7 +48,7 @@ class Grid(Alphabet):
     ------
     ValueError
         If a number of cells or a size is not positive, or the bounds are not increasing, or given
-        without an end.
+        for a grid without an end.
     TooLarge
         If it has more than :math:`2^{26}` cells, or one without an end is asked for its length,
         values, codes or distances.
@@ -250,7 +250,7 @@ class Grid(Alphabet):
             if self.bounds is None and kind not in ("unit", "lengths"):
                 raise ValueError(
                     f"{name} must be pairs of integers, (row, column): the grid has no bounds, so "
-                    "no place"
+                    "no place on the globe"
                 )
             if kind == "unit":
                 plane.refuse_whole(pairs, name)

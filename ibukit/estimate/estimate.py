@@ -63,7 +63,7 @@ class Estimate(ReadOnlyArrays):
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
     labels for an index, `plot` draws them. `distribution` is in the alphabet's order, and an
     estimate may stand wherever a distribution is asked for. Two estimates are equal if all that is
-    printed of them is, and their distributions and reports are.
+    printed of them is equal, and their distributions and reports are, too.
 
     Attributes
     ----------
@@ -340,9 +340,9 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         level : float, optional
-            Adds the intervals of `interval`: whiskers, or a band. On a map cells are crossed out
-            whose interval reaches down to 0; of cells with a void interval the title gives the
-            number.
+            Adds the intervals of `interval`: whiskers, or a band. On a map, cells whose interval
+            reaches down to 0 are crossed out, and the title gives the number of cells with a void
+            interval.
         ax : matplotlib Axes, optional
         method : str, optional
             As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
@@ -352,7 +352,8 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         matplotlib Axes
-            Of many labels the most probable are drawn, and the axis says what the others have.
+            If there are many labels, the most probable are drawn, and the axis says what the others
+            have.
 
         Raises
         ------
@@ -511,8 +512,8 @@ class Estimate(ReadOnlyArrays):
     def covariance(self) -> Floats:
         r"""Asymptotic covariances of the probabilities, shape (k, k).
 
-        All of what `standard_errors` takes the diagonal of: the inverse observed information on the
-        directions that keep the sum. Each row sums to 0. The variance of
+        The inverse observed information on the directions that keep the sum, of which
+        `standard_errors` takes the diagonal only. Each row sums to 0. The variance of
         :math:`\sum_{x} w_{x}\,\theta_x` is ``w @ covariance @ w``.
 
         Returns
@@ -693,7 +694,7 @@ class Estimate(ReadOnlyArrays):
           applies, else "wald". `summary` and tables say which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
           about `level` at distributions without zeros. Cut at what any distribution can have, 0 and
-          1 for a probability; void where that happens.
+          1 for a probability; void where both ends are cut.
         - ``"profile"``: the range of :math:`w \cdot \theta` over
           :math:`\{\theta : L(\theta) \ge \max L - z^2 / 2\}`, z the normal quantile. Each end has
           a bound by duality, and the range that is returned is proved to contain that of the set.
@@ -711,24 +712,24 @@ class Estimate(ReadOnlyArrays):
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
           any mechanism, without conditions. `by` says how. "binomial": Clopper and Pearson's
           interval from the count of one event of the reports whose probability depends on
-          :math:`w \cdot \theta` alone: of shares and sums of some under k-RR, and of single shares
-          under unary encodings and subset selection. It is the default for these; under k-RR of 25
-          and 100 values, epsilon 1, with 100,000 reports and no share of 0 it was 1.03 times as
-          wide as the profile's interval at the median of 120, and 1.5 times at most. "region", the
-          default for others and for `band` and `largest`, holds for all questions at once: "boxes",
-          the range over all :math:`\theta` whose reports are as probable as their Clopper-Pearson
-          intervals say (under unary encodings and subset selection, their bits), where reports can
-          be listed, else "cross-fitted", a likelihood ratio of halves of the reports (universal
-          inference), as "split" and "averaged" are. "betting": bets against each end that are
-          designed from a tenth of the reports. Boxes are wide for sums: under k-RR of 25 values,
-          epsilon 1 and 100,000 reports, those of half the shares are 5 to 8 times as wide as the
-          profile's, those by betting about twice.
-        - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior
-          Dirichlet(`alpha`); exact for shares and sums of some under k-RR and for two secrets, else
-          mostly by draws. It is worth little where the prior does not expect the truth and reports
-          are few: with 20 secrets under k-RR, epsilon 1, and 1,000 people of whom all have one
-          secret, it held that share, 1, in 0 of 40 draws, and where half of them have it, in 3 of
-          40 (33 with alpha=0.5).
+          :math:`w \cdot \theta` alone: of shares and sums of several shares under k-RR, and of
+          single shares under unary encodings and subset selection. It is the default for these;
+          under k-RR of 25 and 100 values, epsilon 1, with 100,000 reports and no share of 0 it was
+          1.03 times as wide as the profile's interval at the median of 120, and 1.5 times at most.
+          "region", the default for others and for `band` and `largest`, holds for all questions at
+          once: "boxes", the range over all :math:`\theta` whose reports are as probable as their
+          Clopper-Pearson intervals say (under unary encodings and subset selection, their bits),
+          where reports can be listed, else "cross-fitted", a likelihood ratio of halves of the
+          reports (universal inference), as "split" and "averaged" are. "betting": bets against each
+          end that are designed from a tenth of the reports. Boxes are wide for sums: under k-RR of
+          25 values, epsilon 1 and 100,000 reports, those of half the shares are 5 to 8 times as
+          wide as the profile's, those by betting about twice.
+        - ``"credible"``: contains w . theta with probability `level` under the posterior of the
+          prior Dirichlet(`alpha`); exact for shares and sums of several shares under k-RR and for
+          two secrets, else mostly by draws. It is worth little where the prior does not expect the
+          truth and reports are few: with 20 secrets under k-RR, epsilon 1, and 1,000 people who all
+          have one secret, the interval of its share contained the truth, 1, in 0 of 40 draws; if
+          half of the people have it, in 3 of 40 (33 with alpha=0.5).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
           estimate or, with kind="reports", drawn from the reports. Covers too rarely at the
           boundary. With ``estimator=...`` that function of a tally makes the estimates, instead of
@@ -736,12 +737,13 @@ class Estimate(ReadOnlyArrays):
           one for instance, around what it tends to: it is **no interval for the truth**, because it
           does not know the estimator's bias.
 
-        If reports get lost, all but "calibrated" and the other constructions of "guaranteed" than
-        boxes are for the distribution of all secrets, given the number of reports that were seen.
-        Over a background (`unfold`) there are "profile", "wald", "guaranteed" by boxes and
+        If reports get lost, intervals are for the distribution of all secrets, given the number of
+        reports that were seen; "calibrated", and "guaranteed" by anything but boxes, then do not
+        apply. Over a background (`unfold`) there are "profile", "wald", "guaranteed" by boxes and
         "bootstrap".
 
-        All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
+        All but Wald's and the parametric bootstrap's depend on the reports alone, not on this
+        estimate.
 
         The level is that of a question which was chosen before the reports were seen. An interval
         of a share that was chosen after a look (the largest, all above a limit, a difference that
@@ -850,10 +852,10 @@ class Estimate(ReadOnlyArrays):
     ) -> tuple[Floats, Floats]:
         """Intervals of all probabilities that hold together.
 
-        All k contain what they are for with probability `level`, about or at least, as `method` has
-        it. Those of "guaranteed" are by="region" unless `by` is given, and hold together as they
-        are. By others each has the level 1 - (1 - level) / k: the chances that one of them fails
-        add up to 1 - level at most (Bonferroni).
+        With probability `level` (about or at least, as for `method` in `interval`) all k contain
+        what they are for. Those of "guaranteed" are by="region" unless `by` is given, and hold
+        together as they are. With other methods each interval has the level 1 - (1 - level) / k:
+        the chances that one of them fails add up to 1 - level at most (Bonferroni).
 
         Parameters
         ----------
@@ -891,9 +893,9 @@ class Estimate(ReadOnlyArrays):
         """Return the m largest estimated shares, with intervals that hold together.
 
         An interval of a share that was chosen because it is large does not reach its level, because
-        the largest of many estimates is mostly too large. These intervals are those of `band`, and
-        so contain the truth together with probability `level`, about or at least, as `method` has
-        it, whichever labels are chosen.
+        the largest of many estimates is mostly too large. These intervals are those of `band`: with
+        probability `level` (about or at least, as for `method` in `interval`) all contain the
+        truth, whichever labels are chosen.
 
         Parameters
         ----------
@@ -1015,8 +1017,8 @@ class Estimate(ReadOnlyArrays):
         -------
         pandas.DataFrame, shape (n, k)
             A row for each report, with the index of `reports` if they are a Series; a column for
-            each secret. Rows sum to 1. Where reports may get lost, or a background is part of
-            them, of a report that was seen and is no background.
+            each secret. Rows sum to 1. Where reports may get lost, or a background is part of them,
+            the probabilities are those for a report that was seen and is no background.
 
         Raises
         ------

@@ -76,8 +76,8 @@ def combine_results(
         Raise where the estimator misses its goal on a group (True), never (False), or by default
         where the estimator itself raises, as `mle` does and `ibu` does not.
     **options
-        Handed to the estimator. What it calls by a name that is taken here goes into a partial:
-        ``partial(estimator, weights=...)``.
+        Handed to the estimator. An option that has the name of a parameter above goes into a
+        partial: ``partial(estimator, weights=...)``.
 
     Returns
     -------
@@ -218,8 +218,9 @@ def combine_mechanisms(
     if unary and len(parts) > 1 and estimate.method not in NAMES:
         raise ValueError(
             "estimator must return what inv returns for several unary encodings, got "
-            f"{estimator!r}: their average is one only bit by bit, so it has no likelihood; for "
-            "the maximum likelihood of all reports use ibu(tally) or mle(tally)"
+            f"{estimator!r}: their average is a unary encoding only for each bit alone, so it "
+            "has no likelihood; for the maximum likelihood of all reports use ibu(tally) or "
+            "mle(tally)"
         )
     method = f"[{_name(estimator, [estimate], parts)}]_M"
     # Likelihood and gap are computed anew, under each report's own mechanism.

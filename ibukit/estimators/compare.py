@@ -199,8 +199,9 @@ def compare(
         The questions, as `Estimate.interval` takes them: weights, weights by label, labels whose
         shares are added up, or districts. None: every probability.
     level : float
-        Of each interval, strictly between 0 and 1. Several questions do not hold together: multiply
-        p-values by their number, or divide 1 - level by it (Bonferroni).
+        Of each interval, strictly between 0 and 1. Intervals of several questions do not hold
+        together: multiply p-values by the number of questions, or divide 1 - level by it
+        (Bonferroni).
     method : {"profile", "wald", "guaranteed"}
     **options
         Of "guaranteed": by=None, seed=0, and others of `by`, as `Estimate.interval` takes them.

@@ -103,8 +103,8 @@ def ibu(
     -------
     Estimate
         ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or
-        OUT_OF_REACH; ``n_iter`` steps, accelerated or not one for each evaluation of the step's
-        formula after that at the start; ``gap`` on the returned vector.
+        OUT_OF_REACH; ``n_iter`` is the number of steps: evaluations of the step's formula,
+        accelerated or not, after the one at the start; ``gap`` is that of the returned vector.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def gibu(
 
     .. math:: \sum_A\sum_z\mathrm{counts}^A_z\,\log(\theta M^A)_z
 
-    over the simplex, one term a mechanism. The same as ``ibu(t1 + t2 + ...)``.
+    over the simplex, one term a mechanism. It is the same as ``ibu(t1 + t2 + ...)``.
 
     Parameters
     ----------

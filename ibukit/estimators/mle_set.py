@@ -88,7 +88,7 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     Raises
     ------
     ConvergenceError
-        If `strict` and one of both was missed; carries the set as ``.estimate``.
+        If `strict` and one of the two was missed; carries the set as ``.estimate``.
     ValueError
         If more than 5,000 secrets can have mass and theory does not say that the MLE is unique.
 

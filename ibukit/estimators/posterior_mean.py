@@ -43,9 +43,9 @@ def posterior_mean(
     method : str
         "exact", "enumerate" or "gibbs", as for `posterior`.
     rng : numpy.random.Generator, optional
-        Needed by "gibbs" alone.
+        Needed only by "gibbs".
     max_sweeps : int
-        Of each of the four Gibbs chains, at most.
+        At most this many sweeps of each of the four Gibbs chains.
     strict : bool
         Raise instead of returning what Gibbs has not drawn well enough.
 

@@ -245,8 +245,8 @@ def choose_penalty(tally: Tally) -> float:
     :math:`\sqrt{\theta}` on the sphere. Both integrals are over that sphere by Laplace's
     approximation, the second around the uniform distribution: up to a constant the logarithm is
     :math:`L-\lambda R+\tfrac{k-1}{2}\log\lambda-\tfrac12\log\det H` at the penalised maximum, H the
-    second derivatives there along the sphere. No truth, no random splits of the reports: the same
-    tally gives the same penalty.
+    second derivatives there along the sphere. It needs neither the truth nor random splits of the
+    reports: the same tally gives the same penalty.
 
     Parameters
     ----------
@@ -257,8 +257,8 @@ def choose_penalty(tally: Tally) -> float:
     -------
     float
         In nats times the square of the alphabet's unit, to about a hundredth of itself; on a plane
-        see the notes. As large as makes the estimate uniform, where the reports show no departure
-        from that.
+        see the notes. Where the reports show no departure from the uniform distribution, it is
+        large enough to make the estimate uniform.
 
     Raises
     ------

@@ -186,7 +186,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Steps:
-    """Stop after exactly `n` steps: early on purpose, as PRIVIC's 5 or 10.
+    """Stop after exactly `n` steps: early on purpose, like PRIVIC's 5 or 10.
 
     Parameters
     ----------
@@ -220,29 +220,30 @@ class Discrepancy:
     The deviance has then first fallen to its degrees of freedom. The deviance is
     :math:`2\sum_z\mathrm{counts}_z\,\log\frac{q_z}{P(z)}` over the reports seen. If the reports are
     drawn from P, its mean is the number of distinct reports less one for each mechanism, where each
-    is expected often. Where some are expected seldom, as far from all secrets in unbounded noise,
-    its mean is larger: that of :math:`\sum_{z} t(n\,P(z))` over the reports seen, again less one
-    for each mechanism, with :math:`t(\mu)=\mathbb E\bigl[2C\log\tfrac C\mu\mid C\ge1\bigr]` for a
-    Poisson C of mean :math:`\mu`. The rule takes this sum, at the fit in hand, for the degrees of
-    freedom; t is 1 for large :math:`\mu`.
+    is expected often. Where some are expected seldom, such as those far from all secrets under
+    unbounded noise, its mean is larger: that of :math:`\sum_{z} t(n\,P(z))` over the reports seen,
+    again less one for each mechanism, with
+    :math:`t(\mu)=\mathbb E\bigl[2C\log\tfrac C\mu\mid C\ge1\bigr]` for a Poisson C of mean
+    :math:`\mu`. The rule takes this sum, at the fit in hand, for the degrees of freedom; t is 1 for
+    large :math:`\mu`.
 
     The means are those of secrets that are a sample themselves. For the distribution of these n
-    users alone they are a little too large, by :math:`\sum_{xz} \theta_x\,M_{xz}^{2} / P(z) - 1`:
-    much, where the mechanism hardly hides anything. Where nearly every report is different (RAPPOR
-    with many bits) the deviance says nothing about the fit.
+    users alone they are a little too large, by :math:`\sum_{xz} \theta_x\,M_{xz}^{2} / P(z) - 1`,
+    which is much where the mechanism hardly hides anything. Where nearly every report is different
+    (RAPPOR with many bits) the deviance says nothing about the fit.
 
     Parameters
     ----------
     factor : float
-        Stop at the degrees of freedom and `factor` - 1 times their number where each report is
-        expected often.
+        Stop at the degrees of freedom plus `factor` - 1 times the number that they would have if
+        each report were expected often.
 
     Notes
     -----
     Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as
-    soon as the gap proves it of the degrees of freedom at the fit in hand. The model need not be
-    wrong: chance makes the deviance of the truth itself larger than its mean nearly half of the
-    time, and the MLE's is lower only by as much noise as it fits.
+    soon as the gap proves that no fit reaches the degrees of freedom of the fit in hand. The model
+    need not be wrong: chance makes the deviance of the truth itself larger than its mean nearly
+    half of the time, and the MLE's is lower only by as much noise as it fits.
 
     References
     ----------

@@ -32,8 +32,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     Parameters
     ----------
     p, q : array_like or labelled, shape (k,)
-        Distributions. Those with labels are aligned by them, with each other if no alphabet is
-        known; arrays are in one order.
+        Distributions. Those with labels are aligned by their labels, with each other if no alphabet
+        is known; arrays are in one order.
     alphabet : Alphabet or int
         Whose distances d are the cost; an int k means Line(0, k - 1).
     strict : bool
@@ -129,7 +129,7 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     r"""Total variation distance between two distributions.
 
-    It is the
+    It is
 
     .. math:: \max_A|p(A)-q(A)|=\tfrac12\sum_x|p_x-q_x|.
 

@@ -77,7 +77,7 @@ def replicate(
         could not tell these apart.
     estimators : mapping from str to callable
         From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``,
-        ``partial(ik.ibu, stop=ik.Steps(10))``, a :math:`\lambda`. Nothing random.
+        ``partial(ik.ibu, stop=ik.Steps(10))``, a ``lambda``. They must not draw random numbers.
     repetitions : int
         Of each mechanism.
     seed : int
@@ -92,7 +92,7 @@ def replicate(
         Losses of your own, by the names of their columns: functions of the estimate and the truth,
         shape (k,) both, and the alphabet, that return a number.
     client : distributed.Client, optional
-        The Dask workers that do the work in the place of processes. What a lost worker was at is
+        The Dask workers that do the work in the place of processes. What a lost worker was doing is
         done again by another. One repetition at a time runs in each worker process, so workers of
         one thread are best.
 
@@ -107,9 +107,9 @@ def replicate(
         - emd (in the alphabet's unit), tv, squared_l2 (not its root): see `emd`, `total_variation`,
           `squared_l2`; emd and tv are NaN for raw matrix inversion off the simplex;
         - your own losses, NaN where one raises `InvalidDistribution` off the simplex;
-        - steps, gap (nats per report), status (a name in `Status`): the estimate's own. From a bare
-          distribution 0, the gap it is certified with, and CLOSED_FORM. Of an estimator that raises
-          `ConvergenceError` the estimate that the error carries is taken, with its status;
+        - steps, gap (nats per report), status (a name in `Status`): the estimate's own. For a bare
+          distribution they are 0, the gap it is certified with, and CLOSED_FORM. If an estimator
+          raises `ConvergenceError`, the estimate that the error carries is taken, with its status;
         - seconds: CPU time of the estimator. The only column that another run does not repeat.
 
     Raises
@@ -118,8 +118,8 @@ def replicate(
         If a mechanism is over another alphabet than the population.
     ForeignFile
         If `path` was begun with another seed, population, mechanism, estimator, loss, or other
-        versions of Python, numpy or ibukit, or is no such file at all. Of a function the code, the
-        defaults and what it closes over are compared, not the functions that it calls.
+        versions of Python, numpy or ibukit, or is no such file at all. For a function, its code,
+        its defaults and what it closes over are compared, not the functions that it calls.
     DataChanged
         If a line of it is not what was written, or another run is writing to it now.
     ValueError

@@ -177,8 +177,8 @@ def _remove_own(part: Path, flags: int) -> None:
 
 def _in_the_way(part: Path) -> ForeignFile:
     return ForeignFile(
-        f"path must leave the name of {part} free, which is written first and is not ours; "
-        "move it away, or name another path"
+        f"path must leave the name of {part} free, which is written first: what has that name now "
+        "is not ours; move it away, or name another path"
     )
 
 

@@ -53,8 +53,8 @@ def root_weights(counts: Ints, p: Floats) -> Floats:
     # counts / p^2 would overflow for p near 1e-160.
     if not (p > 0).all():
         raise ValueError(
-            "estimate must give each report that was seen a positive probability, or its "
-            "likelihood has no curvature and it no standard errors; take mle(tally)"
+            "estimate must give each report that was seen a positive probability: otherwise the "
+            "likelihood has no curvature there, and standard errors do not exist; take mle(tally)"
         )
     return np.sqrt(counts) / p
 
@@ -146,9 +146,9 @@ def _directions(matrix: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     k = len(matrix)
     if k > max_factorised_order():
         raise TooLarge(
-            f"standard errors of {k} secrets: the reports leave directions undetermined, which can "
-            f"be told from the others up to {max_factorised_order()} secrets; take a coarser "
-            "alphabet, or one of the secrets with mass"
+            f"standard errors of {k} secrets: the reports leave directions undetermined, and these "
+            f"can be told from the others for at most {max_factorised_order()} secrets; take a "
+            "coarser alphabet, or one of only the secrets that have mass"
         )
     values, vectors = eigh(matrix, overwrite_a=True, driver="evd")
     return values, vectors, values <= FLAT_EIGENVALUE * k * values[-1]

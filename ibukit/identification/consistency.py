@@ -47,8 +47,8 @@ class Condition:
         NOT_BY_THIS_ROUTE where the condition fails, but the conclusion can be reached without it.
     reason : str
     bound : float or None
-        Of dominance, where it holds: a number that
-        :math:`\mathbb E[\sup_\phi|\log P(Z\mid\phi)|]` does not exceed, in nats.
+        For dominance, where it holds, a number that :math:`\mathbb E[\sup_\phi|\log P(Z\mid\phi)|]`
+        does not exceed, in nats.
 
     Examples
     --------
@@ -163,9 +163,9 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     mechanism : Mechanism, FreeWill or array_like, shape (k, m)
         A row-stochastic matrix is taken as a `MatrixMechanism`. With `FreeWill` Z is the pair of a
         mechanism and its report, as in `identifiable`; for people who do not say which mechanism
-        they chose, ask for ``average_mechanism(users.mechanisms, users.shares)``. Of k-RR,
-        RAPPOR, OUE, geometric, Laplace and exponential mechanisms the probabilities are known to be
-        positive, also where a double underflows; of all others the zeros of the matrix count.
+        they chose, ask for ``average_mechanism(users.mechanisms, users.shares)``. For k-RR, RAPPOR,
+        OUE, geometric, Laplace and exponential mechanisms the probabilities are known to be
+        positive, also where a double underflows; for all others the zeros of the matrix count.
 
     Returns
     -------

@@ -104,8 +104,9 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     ValueError
         If there are more than 12 secrets.
     ConvergenceError
-        With `strict`, if of some support it is neither proved that it has none nor one found with
-        :math:`g_x` within 1e-12 of 1. The others are the error's `estimate`.
+        With `strict`, if for some support it is neither proved that it has no fixed point, nor one
+        found with :math:`g_x` within 1e-12 of 1. The fixed points of the others are the error's
+        `estimate`.
 
     Notes
     -----
@@ -154,8 +155,8 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     found = _sorted_by_likelihood(points, tally.n)
     if arguments.flag("strict", strict) and open_supports:
         raise ConvergenceError(
-            f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it "
-            "open whether they have a fixed point; strict=False leaves them out",
+            f"rounding leaves it open whether {len(open_supports)} supports have a fixed point, "
+            f"{open_supports[0]} among them; strict=False leaves them out",
             found,
         )
     return found

@@ -73,14 +73,14 @@ class Identifiability(arguments.ReadOnlyArrays):
     def singular_values(self) -> Floats:
         """Singular values that the answer rests on, shape (k,).
 
-        They are those of the columns used, in descending order. Of the whole matrix where reports
-        can be listed, and for k-RR, unary encodings and subset selection in closed form (the latter
-        two underflow for k in the thousands). For untruncated noise of the columns of the reports
-        inside: of the truncated mechanism on a line, of the grid's own cells in the plane; of noise
-        on numbers and points, those at the secrets' own places. Of `FreeWill` the columns of its
-        mechanisms side by side, each times its share. How small the last is against the
-        first tells how much an inversion amplifies the noise: identifiable is not the same as well
-        determined.
+        They are those of the columns used, in descending order. Where reports can be listed they
+        are those of the whole matrix, as they are, in closed form, for k-RR, unary encodings and
+        subset selection (the latter two underflow for k in the thousands). For untruncated noise
+        the columns used are those of the reports inside: of the truncated mechanism on a line, of
+        the grid's own cells in the plane, and for noise on numbers and points those at the secrets'
+        own places. For `FreeWill` they are the columns of its mechanisms side by side, each times
+        its share. How small the last is against the first tells how much an inversion amplifies the
+        noise: identifiable is not the same as well determined.
         """
         with one_thread():
             values: Floats = arguments.frozen(_singular_values(self.mechanism))

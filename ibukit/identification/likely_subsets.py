@@ -142,8 +142,8 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a
       step towards it along an axis makes every report more likely, also those at a border, which
       stand for all beyond. A strip around the hull with the margin of a grid without an end
-      (`likely_region`) need not hold their estimates. Of the box what is not dominated, where
-      comparing all pairs is affordable.
+      (`likely_region`) need not hold their estimates. Where comparing all pairs is affordable, only
+      those of the box that are not dominated.
     - Any other: what is not dominated.
 
     References

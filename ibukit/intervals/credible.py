@@ -29,14 +29,14 @@ def credible(
     The coverage at a given truth is another question, which the prior decides if reports are few: a
     probability of 0 or 1 is in none of these intervals of the distribution.
 
-    Exact, and without draws: of the distribution of two secrets, and under k-RR, all questions
-    whose weights have two values, such as single probabilities and sums of some (up to
-    `MAX_EXACT_QUESTIONS` of them and about 100 million reports); else single probabilities and sums
-    that weigh all secrets but one alike, where `posterior` is exact within its limits. All others,
-    and all where reports get lost, have the quantiles of Gibbs draws. Of these at least 400 are
-    effective, so that the probability beyond an end is off by sqrt(tail (1 - tail) / 400) at most,
-    as a standard error: by .008 of .025 at level .95. `monte_carlo_errors` says how far off each
-    end is, and so does `Estimate.summary`.
+    The intervals are exact, and without draws, for the distribution of two secrets and, under k-RR,
+    for all questions whose weights have two values, such as single probabilities and sums of
+    several (up to `MAX_EXACT_QUESTIONS` of them and about 100 million reports); else for single
+    probabilities and sums that weigh all secrets but one alike, where `posterior` is exact within
+    its limits. All others, and all where reports get lost, have the quantiles of Gibbs draws. Of
+    these at least 400 are effective, so that the probability beyond an end is off by sqrt(tail (1 -
+    tail) / 400) at most, as a standard error: by .008 of .025 at level .95. `monte_carlo_errors`
+    says how far off each end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def credible(
     seed : int
         Of the draws, not negative.
     max_sweeps : int
-        Of each of the four Gibbs chains, at most.
+        At most this many sweeps of each of the four Gibbs chains.
 
     Returns
     -------

@@ -71,10 +71,10 @@ def _by_events(request: IntervalRequest, by: str | None, seed: int) -> Ends:
     others = np.array(left)
     if others.any() and by is not None:
         raise ValueError(
-            "of must be questions that one event of the reports answers, for by='binomial': shares "
-            "and sums of some under k-RR, single shares under unary encodings and subset "
-            f"selection, of one mechanism; question {int(np.argmax(others))} is not one of them: "
-            "take by='region'"
+            "of must be questions that one event of the reports answers, for by='binomial' and one "
+            "mechanism: shares and sums of several under k-RR, and single shares under unary "
+            f"encodings and subset selection; question {int(np.argmax(others))} is not one of "
+            "them: take by='region'"
         )
     if others.any():
         rest = replace(request, functionals=functionals.part(others))

@@ -44,10 +44,10 @@ def bootstrap(
     from w . theta of the maximum likelihood estimate.
 
     It fails where the truth is at the boundary of the simplex. The estimate is inside, so are the
-    estimates of what is drawn from it, and they leave the truth out: k-RR with k = 5, epsilon = 1
-    and n = 300, everybody with one secret, the interval of its probability at level 0.95 covers 1
-    with probability about 0.6. Nor does it see directions that the reports leave undetermined, as
-    each tally has one estimate. "calibrated", "profile" and "guaranteed" see both.
+    estimates of what is drawn from it, and they leave the truth out: under k-RR with k = 5, epsilon
+    = 1 and n = 300, if everybody has the same secret, the interval of its probability at level 0.95
+    covers 1 with probability about 0.6. Nor does it see directions that the reports leave
+    undetermined, as each tally has one estimate. "calibrated", "profile" and "guaranteed" see both.
 
     Where a matrix was measured, its trials are drawn anew as well: as many of each secret, with the
     shares that were measured. If reports get lost, the number of those seen is held fixed.

@@ -49,9 +49,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 
     A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It
     provides `draw`, `check_reports` and `channel`, all in codes; where its reports can be listed it
-    inherits from `FiniteMechanism` instead. What there is to check it checks in ``__post_init__``,
-    which the classes that inherit from it then have, too. The page *Write your own mechanism* shows
-    some; `testing.check_mechanism` holds each to what it promises.
+    inherits from `FiniteMechanism` instead. It checks its fields in ``__post_init__``, and so do
+    the classes that inherit from it. The page *Write your own mechanism* shows some;
+    `testing.check_mechanism` holds each to what it promises.
 
     Raises
     ------
@@ -165,10 +165,10 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     def as_finite(self) -> FiniteMechanism:
         """A mechanism of the same information whose reports can be listed.
 
-        By default it is the mechanism itself if its reports can be listed, and a ValueError if not.
-        A mechanism whose columns are multiples of finitely many overrides it: reports may be merged
-        where each makes the secrets as probable as the others do, relative to each other. What is
-        known about limits and bounds is asked of this one.
+        By default it is the mechanism itself if its reports can be listed; if not, ValueError is
+        raised. A mechanism whose columns are multiples of finitely many overrides it: reports may
+        be merged where each makes the secrets as probable as the others do, relative to each other.
+        Limits and bounds are computed for this mechanism.
 
         Raises
         ------
@@ -176,9 +176,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
             If no list of reports says as much.
         """
         raise ValueError(
-            f"mechanism must have reports that can be listed, got {self}; a truncated kind has a "
-            "little less information, and so has the matrix of enough of its reports as a "
-            "MatrixMechanism, with one more column for the rest"
+            f"mechanism must have reports that can be listed, got {self}; take a truncated kind if "
+            "there is one, else a MatrixMechanism of enough of its reports, with one more column "
+            "for the rest: either has a little less information"
         )
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
@@ -355,8 +355,8 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         codes : bool
             Reports that can be listed are places 0..m-1 in their list instead of labels.
         weighted : bool
-            Whether `counts` may be weights, any numbers that are not negative: what they do to
-            standard errors `tally_counts` says.
+            Whether `counts` may be weights, any numbers that are not negative; `tally_counts` says
+            what they do to standard errors.
 
         Raises
         ------
@@ -451,8 +451,8 @@ class FiniteMechanism(Mechanism):
     def report_alphabet(self) -> Alphabet:
         """Labels of the reports.
 
-        They have the secrets' labels where there are as many reports, else 0..m-1. A mechanism
-        whose reports are something else overrides it.
+        Reports have the secrets' labels where there are as many reports as secrets, else 0..m-1. A
+        mechanism whose reports are something else overrides it.
         """
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
@@ -532,8 +532,8 @@ class FiniteMechanism(Mechanism):
 
         Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then
         those of the weighted likelihood. Standard errors are about right if the weights w of all
-        people sum to the effective sample size :math:`(\sum w)^{2} / \sum w^{2}`: scale
-        them so first, or divide the errors by the root of that over :math:`\sum w`. What depends on
+        people sum to the effective sample size :math:`(\sum w)^{2} / \sum w^{2}`: scale them so
+        first, or divide the errors by the root of that size over :math:`\sum w`. What depends on
         whole counts (posteriors, `Discrepancy`) refuses weights.
 
         Parameters

@@ -57,8 +57,8 @@ def check_epsilon(
     if number < smallest:
         raise ValueError(
             f"epsilon must be at least {smallest:g}, got {epsilon!r}: with less, doubles do not "
-            "tell apart what different secrets report, and noise leaves the whole numbers that "
-            "they hold"
+            "tell apart what different secrets report, and the noise exceeds the whole numbers "
+            "that they hold"
         )
     if not _is_drawn(rare_probability, number):
         largest = _largest_epsilon(number, rare_probability)

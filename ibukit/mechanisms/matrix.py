@@ -39,9 +39,9 @@ class MatrixMechanism(FiniteMechanism):
     of the trials, so that the intervals take their chance into account.
 
     With `efficiency`, reports may get lost: secret x is seen with probability
-    :math:`e_x=\sum_z M_{xz}<1`, and no one counts those that were not. Those that were have then
-    the distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates are of
-    :math:`\theta`, the distribution of all secrets (see Notes).
+    :math:`e_x=\sum_z M_{xz}<1`, and no one counts the users who were not seen. The reports of the
+    others have the distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates
+    are of :math:`\theta`, the distribution of all secrets (see Notes).
 
     Parameters
     ----------
@@ -292,11 +292,11 @@ class MatrixMechanism(FiniteMechanism):
         - "bootstrap": trials and reports are both drawn anew.
 
         Other interval methods, `posterior`, `plan`, `unfold`, tests of the model and
-        `attack.detect_poisoning` raise `MatrixUncertain`. What else is asked, as estimates,
-        `epsilon`, limits, designs, attacks and simulations, is of the measured matrix as it stands:
+        `attack.detect_poisoning` raise `MatrixUncertain`. All else, such as estimates, `epsilon`,
+        limits, designs, attacks and simulations, is computed from the measured matrix as it stands:
         `epsilon` is an estimate, and no bound of what is given away. A report that no trial had is
-        impossible. Mechanisms of equal trials are equal, and their tallies add to one with one
-        matrix; the trials of mechanisms that differ are independent.
+        impossible. Mechanisms with equal trials are equal, and their tallies add up to a tally with
+        one matrix; the trials of mechanisms that differ are taken as independent.
 
         Parameters
         ----------
@@ -434,8 +434,8 @@ class MeasuredMatrix(MatrixMechanism):
 def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> ExactSampler:
     if mechanism.efficiency is not None:
         raise NoExactSampler(
-            f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, "
-            "which reports that nothing is seen, and count its reports with its own tally"
+            f"{mechanism} loses reports, which release cannot do; take mechanism.with_null_report, "
+            "whose last report says that nothing was seen, and count its reports with its own tally"
         )
     return mechanism._matrix_sampler()
 

@@ -36,7 +36,7 @@ def refuse_saturated(reports: Ints) -> None:
     cut = (reports == LIMITS.max) | (reports == LIMITS.min)
     if cut.any():
         raise AlphabetMismatch(
-            f"reports contains {reports[cut][0]}, an end of 64 bits, at which noise is cut: it "
+            f"reports contains {reports[cut][0]}, an end of 64 bits, where sums are cut: it "
             "stands for all values beyond, and its likelihood is not known; count from a nearer "
             "origin, or leave such reports out as lost ones"
         )

@@ -84,8 +84,8 @@ def check_work(moments: BitMoments, theta: Floats, looks: int) -> None:
     if work > MAX_WORK:
         raise TooLarge(
             f"what {moments.mechanism} tells about {moments.k} secrets takes about {work:.1e} "
-            f"multiplications, and at most {MAX_WORK:.0e} are accepted; each single probability in "
-            "the worst case takes few (of=None, near=None), and so does a region of few secrets"
+            f"multiplications, and at most {MAX_WORK:.0e} are accepted; the worst case of each "
+            "single probability (of=None, near=None) takes few, and so does a region of few secrets"
         )
 
 

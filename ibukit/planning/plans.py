@@ -100,7 +100,7 @@ def plan(
     .. math:: v(\theta)=\min_{u:\,Mu=w}\;\sum_z p_z u_z^2-(w\cdot\theta)^2,\qquad p=\theta M,
 
     which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace.
-    Near a distribution it is taken there; without one it is the largest over all distributions.
+    With `near`, v is taken at that distribution; without, it is the largest over all distributions.
 
     With a `difference` :math:`\delta` it is the smallest n for which a test of level 1 - level
     finds it with probability `power`:
@@ -108,7 +108,7 @@ def plan(
     .. math:: n\ge\Bigl(\frac{z\,\sigma_0+z_{\mathrm{power}}\,\sigma_1}{\delta}\Bigr)^2.
 
     The test is the likelihood ratio of `compare`, between two groups of n reports each; or, with
-    ``groups=1``, whether an interval has a given value. :math:`\sigma_1^2` is the sum of the
+    ``groups=1``, whether an interval contains a given value. :math:`\sigma_1^2` is the sum of the
     variances v of the groups, and :math:`\sigma_0^2` is that sum without a difference. Near a
     distribution, one group has it and the other the nearest one that differs by :math:`\delta`, in
     the worse direction. With one group `near` has the value that is tested.
@@ -128,15 +128,15 @@ def plan(
     of : array_like, shape (k,) or (questions, k), optional
         Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
         values for their mean. A mapping or Series is one question with weights by label, 0 for the
-        labels that it lacks. By default each single probability; the sensitive attribute, of
-        designs with two samples.
+        labels that it lacks. By default each single probability; for designs with two samples the
+        sensitive attribute.
     near : array_like or labelled, shape (k,), optional
         The expected distribution. By default the worst case over all distributions.
     rng : numpy.random.Generator, optional
         For mechanisms whose reports cannot be listed and have no structure that replaces the list
         (SHE, Gaussian noise, large sketches): what one report tells is averaged over simulated
         reports, 1,000 for each secret and at least 50,000. `Plan.noise` is the relative standard
-        error of n. It takes `near`, and no more than 259 secrets.
+        error of n. Such mechanisms need `near`, and have at most 259 secrets.
     difference : float, optional
         Plans a test that finds this difference of the answers, of the question whose variance is
         largest.
@@ -189,8 +189,8 @@ def plan(
     exchangeable; where many are left, sums over their :math:`2^{k}` reports are found as in
     `theory.asymptotic_mse`, to the rounding of doubles.
 
-    The power is that of many reports, too: where a share is nearly 0 in either group, simulate it
-    with `compare`.
+    The power, too, is that in the limit of many reports: where a share is nearly 0 in either group,
+    simulate it with `compare`.
 
     References
     ----------

@@ -126,7 +126,7 @@ class Plan(arguments.ReadOnlyArrays):
         n : int or array_like of int
             Number of reports, at least 1.
         estimator : {"mle", "inv"}
-            `mle`, in the limit of many reports, when it is not aware of the boundary
+            `mle`, in the limit of many reports and without the effect of the boundary
             (`theory.asymptotic_mse`); or raw matrix inversion, at every n
             (`theory.inv_squared_error`).
 

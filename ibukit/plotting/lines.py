@@ -45,8 +45,8 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     Returns
     -------
     matplotlib Axes
-        Of more than 40 labels the most probable ones of the first distribution are drawn; the axis
-        states the mass of the others.
+        If there are more than 40 labels, the most probable ones of the first distribution are
+        drawn; the axis states the mass of the others.
 
     Raises
     ------

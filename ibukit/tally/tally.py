@@ -209,7 +209,8 @@ class Tally(arguments.ReadOnlyArrays):
     def dropped(self) -> Mapping[str, int]:
         """Numbers of reports of a table that were left out by request.
 
-        By reason: "missing", "unknown". Where reports are weighted, the sum of their weights.
+        They are given by reason, "missing" or "unknown". Where reports are weighted, they are sums
+        of weights.
         """
         return MappingProxyType(dict(self._dropped))
 
@@ -292,10 +293,10 @@ class Tally(arguments.ReadOnlyArrays):
             hexadecimal digits, or of lists, or have a column for each bit; a number before them has
             a column of its own. On a grid the names of two columns, in any order, say what they
             are: lat and lon (also latitude, longitude, lng) are degrees, x and y (or x_km and y_km)
-            lengths in the grid's unit from its south-west corner, row and col cells. Of other
-            names, integers are (row, column) and floats (latitude, longitude); where reports are
-            points, as of ``mechanism.of_points``, they are refused. A column of points of a
-            GeoDataFrame with a CRS stands for degrees.
+            lengths in the grid's unit from its south-west corner, row and col cells. In columns
+            with other names, integers are (row, column) and floats (latitude, longitude);
+            mechanisms whose reports are points, such as ``mechanism.of_points``, refuse them. A
+            column of points of a GeoDataFrame with a CRS stands for degrees.
         count : str, optional
             Column that says how often each report was seen: whole numbers from 0 on. With
             `weighted` the column of weights, finite numbers from 0 on.
@@ -327,9 +328,10 @@ class Tally(arguments.ReadOnlyArrays):
             as `missing` says.
         strata, clusters : str or sequence of str, optional
             Columns that name the stratum and the cluster in which a person was drawn, of weighted
-            reports. Clusters (villages, households; of people who report several times, the people)
-            are drawn independently of each other, and are others in each stratum. Of several stages
-            only the first counts. In tallies that are added, those of one name are the same.
+            reports. Clusters (villages or households, or people who report several times) are drawn
+            independently of each other; the same name in two strata stands for two clusters. If
+            there were several stages of sampling, only the first counts. In tallies that are added,
+            strata and clusters of the same name are the same.
         replicate_weights : str or sequence of str, optional
             Columns of replicate weights (jackknife, balanced repeated replication, Fay, bootstrap,
             successive differences), each of which includes the weight in `count`. The variance is
@@ -406,7 +408,7 @@ class Tally(arguments.ReadOnlyArrays):
         L : array_like, DataFrame or scipy sparse matrix, shape (s, k)
             Finite entries, not negative; a row for each observation and a column for each secret.
             The columns of a DataFrame are the labels of the secrets, unless they only number them.
-            Each row may have a scale of its own: of log-likelihoods take ``exp(l - l.max(axis=1,
+            Each row may have a scale of its own: for log-likelihoods take ``exp(l - l.max(axis=1,
             keepdims=True))``.
         counts : array_like, dict or Series, shape (s,), optional
             How often each row was observed, once by default. Labels are those of the DataFrame's
@@ -564,7 +566,7 @@ class Tally(arguments.ReadOnlyArrays):
 
         The secrets are distributed as `theta`. With several mechanisms the probability is that
         under the mechanism which the report came through. If reports get lost, it is the
-        probability to be seen and to be this report.
+        probability of being seen and of being this report.
 
         Parameters
         ----------

@@ -32,8 +32,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     goal, the limit is :math:`1 - \lVert \theta\rVert _{2}^{2}` smaller.
 
     With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at
-    every n. O(k) for k-RR and geometric noise on a line, and for unary encodings and subset
-    selection at uniform :math:`\theta`; :math:`O(k^{3})` for unary encodings at any other
+    every n. It takes O(k) for k-RR and geometric noise on a line, and for unary encodings and
+    subset selection at uniform :math:`\theta`; :math:`O(k^{3})` for unary encodings at any other
     :math:`\theta`, :math:`O(k^{3})` again for each of about k / 4 turns for subset selection; from
     the matrix for everything else.
 
@@ -68,8 +68,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     k-RR: on the directions that keep the sum, J is
     :math:`\operatorname{diag} (d^{2} / (\theta\,M))`, d = truth - lie, so C is
     :math:`(\operatorname{diag} (\theta\,M) - (\theta\,M)^{\top}\,(\theta\,M)) / d^{2}`. Two-sided
-    geometric noise on all integers has the information of the truncated, as the columns beyond an
-    end are multiples of the column at the end. Of a unary encoding the column of a row b is a
+    geometric noise on all integers has the information of truncated noise, as the columns beyond an
+    end are multiples of the column at the end. For a unary encoding the column of a row b is a
     common factor times :math:`1 + c\,(b_{x} - q)`, with q the chance of a bit by noise alone and
     :math:`c=\frac{p-q}{q(1-q)}`, so on those directions :math:`J=c^2\,\mathbb E[b_xb_y/s]`,
     :math:`s=1+c\sum_x\theta_x(b_x-q)`, with :math:`b_{x}` independent of chance q;

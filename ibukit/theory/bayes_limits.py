@@ -62,7 +62,7 @@ class BayesLimits:
     def standard_errors(self) -> tuple[float, float, float, float]:
         """Monte-Carlo standard errors of the four numbers, in their order.
 
-        For two secrets the errors that the quadrature states.
+        For two secrets they are the errors that the quadrature states.
 
         Returns
         -------
@@ -119,7 +119,8 @@ def bayes_limits(
         E\lVert\mathbb E[F\mid\text{reports}]-F\rVert^2\to\mathbb
         E\operatorname{tr}C_F\ge(k-1)\,k^{1/(k-1)}\,e^{2K_2/(k-1)},
 
-    traces over all k secrets. By quadrature for two secrets, by Monte Carlo for more.
+    with traces over all k secrets. The limits are found by quadrature for two secrets, by Monte
+    Carlo for more.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def bayes_limits(
     rng : numpy.random.Generator, optional
         Needed for three secrets or more.
     draws : int
-        Of the prior, at least 2.
+        Number of draws from the prior, at least 2.
     strict : bool
         Raise where the quadrature misses 1e-11 of its value; draws miss nothing, their errors are
         stated. False returns what it has, with its error.

@@ -29,9 +29,9 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     :math:`v=q\,M^{-1}` is the mean of :math:`r_{z}` over the reports, with :math:`r_{z}` the row of
     :math:`M^{-1}` that belongs to the report z, and unbiased; the n secrets are drawn independently
     from :math:`\theta` and the expectation is over them and the noise. For unary encodings and
-    subset selection v is each bit's debiased frequency, and the error
+    subset selection v is each bit's debiased frequency, and the error is
     :math:`\sum_y\frac{m_y(1-m_y)}{(p-q)^2}` with :math:`m_{y}` the probability that bit y is set.
-    O(k) for these, k-RR and truncated geometric noise.
+    It takes O(k) for these, k-RR and truncated geometric noise.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
     r"""The least and the greatest of `inv_squared_error`.
 
-    They are over all distributions of the secrets. It is
+    They are over all distributions of the secrets. The error is
     :math:`c \cdot \theta - \lVert \theta\rVert ^{2}` with
     :math:`c_x=\sum_z M_{xz}\lVert r_z\rVert^2` (unary encodings: plus a constant), concave in
     :math:`\theta`: the least is at a single secret, the greatest at the point of the simplex
@@ -241,10 +241,10 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
 
     .. math:: b^3-2ab^2-2,\qquad a=e^{-\varepsilon},\quad b=\frac1{1-a},
 
-    on :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2`. Under truncated geometric noise on a line of
-    :math:`k \ge 3`, for every :math:`\theta` and every a in (0, 1). The paper states it for every
-    k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a hundred times as
-    large.
+    on :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2`. It holds under truncated geometric noise on a
+    line of :math:`k \ge 3` values, for every :math:`\theta` and every a in (0, 1). The paper states
+    it for every k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a
+    hundred times as large.
 
     Parameters
     ----------

@@ -159,8 +159,8 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
         :math:`n\,E\,\lVert \hat F - F\rVert ^{2} \ge k\,e^{-k\,\varepsilon / (k - 1)} /
         (e^{\varepsilon} - 1)^{2}`.
 
-    Far from what is attainable except for k = 2 and small epsilon; `least_asymptotic_mse` is closer
-    everywhere.
+    They are far from what is attainable except for k = 2 and small epsilon; `least_asymptotic_mse`
+    is closer everywhere.
 
     Parameters
     ----------

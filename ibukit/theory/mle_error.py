@@ -87,12 +87,12 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     :math:`D(q\Vert p)\le\sum_z\frac{(q_z-p_z)^2}{p_z}` has a mean of at most (m-1) / n. The second
     term is the error of matrix inversion: :math:`n\,E\,\lVert (q - p)\,R\rVert _{2}^{2}` is the
     variance of one row, which is half the mean square distance of two independent ones, at most
-    :math:`D^{2}\,(1 - 1 / m) / 2`. Both roots by Jensen's inequality.
+    :math:`D^{2}\,(1 - 1 / m) / 2`. Both roots follow by Jensen's inequality.
 
     With :math:`r \ge D / 2` the greatest distance of a row from any centre c,
     :math:`\max_{z} \lVert R_{z} - c\rVert _{2}`, it is below the simpler
-    :math:`2\,r\,\sqrt{2\,(m - 1) / n}`, and below that with 1/s for r, s the smallest singular
-    value of M.
+    :math:`2\,r\,\sqrt{2\,(m - 1) / n}`, which in turn is below the same with 1/s in the place of r,
+    s the smallest singular value of M.
 
     R is the one with the smallest D of three least-squares solutions: those in which all reports
     weigh the same (the pseudo-inverse, with :math:`r \le 1 / s`), as much as their probability

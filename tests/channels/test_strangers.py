@@ -275,7 +275,7 @@ def test_one_rule_says_whose_reports_can_be_listed(question):
     assert question(ik.LinearGeometric(3, 1.0)) == truncated
     assert question(Doubled(3, 1.0)) == truncated
     for endless in (Thicker(3, 1.0), ik.PlanarGeometric(ik.Grid(1, 3), 1.0)):
-        with pytest.raises(ValueError, match=r"can be listed, got .*; a truncated kind has"):
+        with pytest.raises(ValueError, match=r"can be listed, got .*; take a truncated kind"):
             question(endless)
 
 

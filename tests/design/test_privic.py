@@ -311,7 +311,7 @@ def test_reports_of_another_mechanism_are_refused(rng):
     loop.collect(first)
     second = loop.mechanism().simulate(COUNTS, rng)
     with pytest.raises(
-        ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"
+        ik.errors.MechanismMismatch, match="of cycle 2, but they came through that of cycle 1"
     ):
         loop.collect(first)
     with pytest.raises(ik.errors.MechanismMismatch, match="another than any of this loop's"):

@@ -100,7 +100,7 @@ def test_users_of_before_the_restart_are_recognised(tmp_path, rng):
     again = begun(path=tmp_path / "state")
     again.collect(tally)
     with pytest.raises(
-        ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"
+        ik.errors.MechanismMismatch, match="of cycle 2, but they came through that of cycle 1"
     ):
         begun(path=tmp_path / "state").collect(
             tally

@@ -139,6 +139,6 @@ def test_what_has_no_certificate_is_refused_by_name():
 def test_a_matrix_that_would_fill_the_file_is_refused(monkeypatch):
     estimate = ik.mle(TALLIES["matrix"])
     monkeypatch.setattr(plain_numbers, "MAX_ENTRIES", 15)
-    with pytest.raises(TooLarge, match="4 x 4 entries, at most 15"):
+    with pytest.raises(TooLarge, match="4 x 4 entries, and at most 15"):
         estimate.certificate()
     assert ik.mle(TALLIES["k-RR"]).certificate(), "two numbers are short, however many secrets"

@@ -178,7 +178,7 @@ def test_an_unknown_mechanism_with_a_matrix():
 def test_an_unknown_mechanism_without_one():
     with pytest.raises(
         ValueError,
-        match=r"mechanism must have reports that can be listed, got Endless.* as a Matrix",
+        match=r"mechanism must have reports that can be listed, got Endless.* a MatrixMech",
     ):
         consistency(Endless(ik.Line(0, 3)))
 

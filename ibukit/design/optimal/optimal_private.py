@@ -47,7 +47,7 @@ class OptimalDesign:
     ----------
     mechanism : MatrixMechanism
         One column for each report that is made, by the mean code of the secrets behind it; at most
-        k (k + 1) / 2, and some times as many where the gap is that of a relaxation.
+        k (k + 1) / 2, and several times as many where the gap is that of a relaxation.
     value : float
         The criterion: `theory.asymptotic_mse` or `theory.asymptotic_emd` of the mechanism at the
         prior.
@@ -170,16 +170,16 @@ def optimal_private(
     at any of its extremal ones, all listed, is not negative on X. At a uniform distribution and
     epsilon 0.2, 0.5 and 2 the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and
     2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on
-    10 x 10 in 150, 140 and 100 s. There the mirrors of grid and distribution make all unknowns a
-    quarter: at one without them 8 x 8 cells took 233 s at 0.5, with a gap of 9.3 %, and 10 x 10
-    take far longer. Products of neighbours' forms, as on lines, would leave up to 27 %, and the
-    same is left with 20 equal distances.
+    10 x 10 in 150, 140 and 100 s. There the mirror symmetries of grid and distribution cut the
+    number of unknowns to a quarter: at a distribution without them 8 x 8 cells took 233 s at 0.5,
+    with a gap of 9.3 %, and 10 x 10 take far longer. Products of neighbours' forms, as on lines,
+    would leave up to 27 %, and the same is left with 20 equal distances.
 
-    For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for
-    20; from 26 on again less, 0.4 to 0.7 s of CPU for 30 and 6 to 60 s for 50, with gaps of 4e-7 to
-    8e-4 of the value for epsilon from 0.1 to 2. At epsilon 0.5, 70 take 46 s and 0.9 GB, 100 five
-    minutes and 3 GB, with gaps of 3e-4; several times as long where epsilon times the length is
-    about 5, and more is to be weighed.
+    For two secrets it is randomised response. Designs take milliseconds for up to 8 secrets on a
+    line and seconds for 20; from 26 on they take less again, 0.4 to 0.7 s of CPU for 30 and 6 to 60
+    s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1 to 2. At epsilon 0.5, 70
+    take 46 s and 0.9 GB, 100 five minutes and 3 GB, with gaps of 3e-4; several times as long where
+    epsilon times the length is about 5, and more is to be weighed.
 
     References
     ----------

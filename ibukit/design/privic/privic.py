@@ -117,9 +117,9 @@ class Privic:
     A mechanism is made for `quantize` of :math:`\theta^{t - 1}`, so that a seed has the same draws
     on every computer.
 
-    Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N
-    cycles are N, not N + 1. The first row of the paper's Tables III and IV is the start: their row
-    N is ``distributions[N - 1]``.
+    Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and the
+    loop for N cycles runs N times, not N + 1. The first row of the paper's Tables III and IV is the
+    start: their row N is ``distributions[N - 1]``.
 
     The file holds the running cycle's mechanism to the last bit, so that its users' reports are
     recognised after a restart, and of earlier cycles the counts of the reports; their mechanisms
@@ -202,8 +202,8 @@ class Privic:
     def mechanism(self, *, strict: bool = True) -> MatrixMechanism:
         """The mechanism through which the users of this cycle report.
 
-        With ``ba_steps=None`` ConvergenceError where `tol` is missed; ``strict=False`` takes the
-        mechanism as it is.
+        With ``ba_steps=None`` it raises ConvergenceError where `tol` is missed; ``strict=False``
+        takes the mechanism as it is.
         """
         if self._mechanism is None:
             self._mechanism = self._design(self.distribution, strict)
@@ -357,9 +357,9 @@ class Privic:
                 else f"that of cycle {number + 1}"
             )
             raise MechanismMismatch(
-                f"tally must hold reports through the mechanism of cycle {self.cycle + 1}, these "
-                f"came through {'another than ' if number is None else ''}{which}; hand users the "
-                "current P.mechanism()"
+                f"tally must hold reports through the mechanism of cycle {self.cycle + 1}, "
+                f"but they came through {'another than ' if number is None else ''}{which}; hand "
+                "users the current P.mechanism()"
             )
         return part
 
@@ -380,10 +380,10 @@ class Privic:
         Parameters
         ----------
         pooled : bool
-            By default `distribution`, with the gap under the last cycle's reports. True for the
-            last line of Algorithm 1, GIBU: the maximum-likelihood estimate from the reports of all
-            cycles, each through its own mechanism, certified within `tol`. The loop itself does not
-            use it.
+            By default the estimate is `distribution`, with the gap under the last cycle's reports.
+            True stands for the last line of Algorithm 1, GIBU: the maximum-likelihood estimate from
+            the reports of all cycles, each through its own mechanism, certified within `tol`. The
+            loop itself does not use it.
         strict : bool
             Raise where `tol` is missed. False returns the best estimate found.
 
@@ -444,7 +444,7 @@ class Privic:
             that draws a cycle's tally from the mechanism and a generator: for other users in each
             cycle, for adversaries.
         cycles : int
-            In all, those included that are finished already.
+            Number of cycles in all, including those that are already finished.
         seed : int
             Not negative. Cycle t draws from ``SeedSequence(seed, spawn_key=(t,))``: so a loop that
             was interrupted and goes on ends at the same digits.
@@ -505,7 +505,9 @@ class Privic:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The loop as `save` wrote it. The file is not written to again unless you do.
+        """The loop as `save` wrote it.
+
+        It writes to the file again only if you save it there.
 
         Parameters
         ----------
@@ -514,7 +516,7 @@ class Privic:
         Returns
         -------
         Privic
-            With ``path`` None. To go on with a file, ``Privic(..., path=path)``.
+            With ``path`` None. To go on with a file, call ``Privic(..., path=path)``.
 
         Raises
         ------

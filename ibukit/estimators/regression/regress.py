@@ -56,8 +56,8 @@ def regress(
     .. math:: \sum_i w_i\log\sum_s P_B(s\mid x_i)\,M^{(i)}_{s z_i},\qquad
         P_B(s\mid x)=\frac{e^{x^{\top}B_s}}{\sum_t e^{x^{\top}B_t}},
 
-    over the coefficients B of all secrets but the first, the baseline, whose are 0. Of two secrets
-    this is the logistic regression of randomised response.
+    over the coefficients B of all secrets but the first, the baseline, whose coefficients are 0.
+    For two secrets this is the logistic regression of randomised response.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def regress(
         One for all, or a sequence of one for each respondent, all over the same secrets. Together
         with `by` a mapping from values to mechanisms, or a function of a value.
     data : frame, optional
-        With the columns of the formula, and of what is named by a text.
+        Has the columns that the formula uses, and those that other arguments name by a text.
     by : sequence, n values, or str, optional
         Says which mechanism each report came through, such as its epsilon.
     weights : array_like, shape (n,), or str, optional
         Weights of a survey, finite and not negative. Standard errors are then those of the design
-        (the sandwich). Not numbers of equal respondents, which are rows of their own.
+        (the sandwich). They do not count equal respondents: give each of those a row.
     strata, clusters : sequence, n labels, or str, optional
         The stratum and the cluster in which each respondent was drawn, as for `Tally.from_table`.
         With either, standard errors are those of the design. People who report several times are
@@ -84,7 +84,7 @@ def regress(
     replicate_weights : array_like, shape (n, R), or sequence of str, optional
         Replicates of `weights`, the weight included, or their columns of `data`. Standard errors
         are then those of estimates with each of them, whatever made them: see `Tally.from_table`.
-        Without strata and clusters, which they express.
+        Leave strata and clusters out with them, because they already express these.
     codes : bool
         Reports that can be listed are places 0..m-1 in their list instead of labels.
     start : array_like, shape (d + 1, k - 1), optional
@@ -92,8 +92,8 @@ def regress(
     max_iter : int
         Largest number of steps.
     tol : float
-        Largest gradient per report, in the units of `Regression.gradient`, that is a stationary
-        point.
+        A point is stationary if its largest gradient per report, in the units of
+        `Regression.gradient`, is at most this.
     strict : bool
         Raise ConvergenceError if `tol` was missed, instead of returning the best found.
 

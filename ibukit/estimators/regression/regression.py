@@ -388,7 +388,7 @@ class Regression(ReadOnlyArrays):
             start = (higher.coefficients @ fitted.to_covariates.T).T
             raise ConvergenceError(
                 "regress found a local maximum that is not the largest, as the profile shows: "
-                f"give it start={start.round(4).tolist()}",
+                f"call it with start={start.round(4).tolist()}",
                 self,
             ) from None
         return estimate + lower, estimate + upper

@@ -52,20 +52,20 @@ def unfold(
     counts : array_like, dict or Series, shape (m,)
         How often each report was seen. Weights or expected counts will do as well as whole numbers.
         Labels of a dict or a Series are those of the reports. A histogram of two dimensions has the
-        shape of the reported bins of a `matrix` of four, or of the Grid of reports; a frame with
-        labels is aligned with a MultiIndex of them.
+        shape of the reported bins of a `matrix` of four dimensions, or of the Grid of reports; a
+        frame with labels is aligned with a MultiIndex of them.
     matrix : array_like, DataFrame, scipy sparse matrix or MatrixMechanism, shape (k, m)
         :math:`M_{xz}=P(\text{seen as }z\mid x)`, a row for each secret and a column for each
         report, as `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its
         secret is seen with that probability. Rows may exceed 1, as effective areas do: secrets are
-        then counted in another unit. Bins of two dimensions have four: true row and column, then
-        reported row and column; ``counts.reshape(rows, columns)`` of the result are the true ones.
-        It is taken as exactly known: errors and intervals are of the counts alone, and do not grow
-        with the error of a matrix that was measured or simulated. `MatrixMechanism.from_trials`
-        keeps that error, for `mle` of its tallies.
+        then counted in another unit. For bins of two dimensions it has four: true row and column,
+        then reported row and column; ``counts.reshape(rows, columns)`` of the result are the true
+        ones. It is taken as exactly known: errors and intervals are of the counts alone, and do not
+        grow with the error of a matrix that was measured or simulated.
+        `MatrixMechanism.from_trials` keeps that error, for `mle` of its tallies.
     efficiency : array_like or True, optional
         The probability that each secret is seen. The rows must sum to these, or each to 1 (as for
-        `MatrixMechanism`). By default, and with True, what the rows sum to.
+        `MatrixMechanism`). By default, and with True, it is what the rows sum to.
     background : array_like, dict or Series, shape (m,), optional
         Expected counts from elsewhere, known and not negative.
     tol : float
@@ -206,7 +206,7 @@ def _stopped(
     unit: float,
 ) -> Unfolded:
     if not observed.any():
-        raise ValueError("counts must not all be 0 with stop: no step leads from a start of none")
+        raise ValueError("counts must not all be 0 with stop: steps from a start of 0 stay at 0")
     efficiency = np.ones(mechanism.k) if mechanism.efficiency is None else mechanism.efficiency
     found = stopped_signal(
         mechanism.among_seen.matrix(), efficiency, observed, background, stop, unit

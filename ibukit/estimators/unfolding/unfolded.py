@@ -38,7 +38,7 @@ class Unfolded(Estimate):
     Attributes
     ----------
     total : float
-        How many secrets there were, seen or not, background not among them.
+        How many secrets there were, seen or not, without the background.
     mechanism : MatrixMechanism
         The response matrix, with its efficiencies.
     observed : ndarray, shape (m,)
@@ -112,7 +112,7 @@ class Unfolded(Estimate):
 
         They are the square roots of the diagonal of the inverse of the observed information
         :math:`\sum_{z} n_{z}\,M_{xz}\,M_{yz} / \nu_{z}^{2}` of the Poisson likelihood; inf where
-        the counts do not determine a number. They take weights for numbers of events.
+        the counts do not determine a number. They treat weights as numbers of events.
         """
         every_count = np.eye(len(self.distribution))
         return np.sqrt(np.diag(delta_method_covariance(self._information, every_count)))
@@ -126,11 +126,11 @@ class Unfolded(Estimate):
     ) -> tuple[float | Floats, float | Floats]:
         r"""Intervals of the numbers of secrets, or of weighted sums of them.
 
-        They are of :math:`\lambda_x`, the expected number of each secret, seen or not, background
-        not among them.
+        They are of :math:`\lambda_x`, the expected number of each secret, seen or not, without the
+        background.
 
         - ``"auto"``, the default: "profile" where the counts are whole, and there are at most 100
-          secrets and 100 numbers asked for, else "wald", which takes weights and no time.
+          secrets and 100 numbers asked for, else "wald", which accepts weights and is quick.
         - ``"profile"``: the range of :math:`w \cdot \lambda` over :math:`\{\lambda \ge 0 :
           l(\lambda) \ge \max l - z^2 / 2\}`, with the Poisson likelihood
           :math:`l = \sum_z n_z \log\nu_z - \nu_z` and z the normal quantile. It is given from

@@ -28,7 +28,7 @@ class HadamardResponse(FiniteMechanism):
 
     There are B blocks of :math:`b = 2^{j}` columns each, in total K = B b reports. Each secret x
     has a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose :math:`H_{rc}` is
-    -1 to the number of bits that r and c share. Its set :math:`S_{x}` are the b/2 columns of its
+    -1 to the number of bits that r and c share. Its set :math:`S_{x}` holds the b/2 columns of its
     block where its row is +.
 
     .. math::

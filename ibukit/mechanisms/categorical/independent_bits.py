@@ -40,7 +40,7 @@ class IndependentBits(BitReports):
     ``matrix()``, ``forward``, ``tally_counts``) for k <= 16: report code = the row read as a binary
     number, bit 0 first.
 
-    A class of which this is all sets `bits_are_independent` in its own body. What is proved of
+    A class whose whole law this is sets `bits_are_independent` in its own body. What is proved of
     unary encodings is then said of it, and not of the classes that inherit from it, which may have
     another law.
     """
@@ -226,8 +226,8 @@ class BitsOfGivenProbabilities(IndependentBits):
             )
         if not self.contrast > 0:
             raise ValueError(
-                f"the secret's own bit must be 1 more often than another, got {self.p_one:g} and "
-                f"{self.p_zero:g} for {self._shown_fields}"
+                f"the secret's own bit must be reported as 1 more often than another bit, got "
+                f"{self.p_one:g} and {self.p_zero:g} for {self._shown_fields}"
             )
 
     @abstractmethod

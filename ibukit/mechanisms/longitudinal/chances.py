@@ -39,8 +39,8 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
     q = arguments.fraction(f"{name}[1]", given[1], f"{ends[0]})")
     if not q < p:
         raise ValueError(
-            f"{name} must be (p, q) with p larger than q, got {given!r}: a bit that was 1 is 1 "
-            "more often"
+            f"{name} must be (p, q) with p larger than q, got {given!r}: a bit 1 must be "
+            "reported as 1 more often than a bit 0"
         )
     return Chances(p, q)
 

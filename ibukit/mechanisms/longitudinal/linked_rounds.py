@@ -43,7 +43,7 @@ class LinkedRounds(Mechanism):
     .. math::
        P_1(s)=\binom Ts\bigl(p_1\,p_2^s(1-p_2)^{T-s}+(1-p_1)\,q_2^s(1-q_2)^{T-s}\bigr),
 
-    any other with :math:`P_0(s)`, which has :math:`q_1` in the place of :math:`p_1`. So
+    any other bit with :math:`P_0(s)`, which has :math:`q_1` in the place of :math:`p_1`. So
     :math:`P(s\mid x)=P_1(s_x)\prod_{y\ne x}P_0(s_y)`, and with :math:`L=P_1/P_0`, which grows with
     s, the tight level is `epsilon` :math:`=\ln L(T)/L(0)`. It grows with T towards `epsilon_inf`,
     the level of the kept bits. Reports are simulated, see `Mechanism`.
@@ -71,9 +71,9 @@ class LinkedRounds(Mechanism):
 
     Notes
     -----
-    The channel packs the counts, five of two rounds or three of five into a byte; from 256 rounds
-    on it writes out a number for each secret and distinct report. The estimate of `inv` is the
-    published one: it averages the rounds.
+    The channel packs several counts into a byte, for example five counts if there are two rounds,
+    and three if there are five; from 256 rounds on it writes out a number for each secret and
+    distinct report. The estimate of `inv` is the published one: it averages the rounds.
 
     References
     ----------

@@ -30,12 +30,12 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     The first time a user reports, the bits of the one-hot secret are randomised by the *permanent*
     probabilities, and kept. Each round then randomises the kept bits afresh, by the *instantaneous*
     probabilities. A pair (p, q) makes a 1 of a 1 with probability p, and of a 0 with probability q.
-    So of one report alone the secret's own bit is 1 with probability
-    :math:`p_1p_2+(1-p_1)\,q_2`, any other with probability :math:`q_1p_2+(1-q_1)\,q_2`: a unary
-    encoding, with tight level `epsilon`. However many rounds there are, they tell no more than the
-    kept bits, whose level is `epsilon_inf`. `LinkedRounds` has the law of several rounds of one
-    user. Reports are simulated, see `Mechanism`; for people, `keep` draws the bits once, without
-    roundings, and `release` one report of them.
+    So in one report alone the secret's own bit is 1 with probability :math:`p_1p_2+(1-p_1)\,q_2`,
+    any other with probability :math:`q_1p_2+(1-q_1)\,q_2`: a unary encoding, with tight level
+    `epsilon`. However many rounds there are, they tell no more than the kept bits, whose level is
+    `epsilon_inf`. `LinkedRounds` has the law of several rounds of one user. Reports are simulated,
+    see `Mechanism`; for people, `keep` draws the bits once, without roundings, and `release` one
+    report of them.
 
     The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE)
     and `rappor` (the two stages of basic RAPPOR), from the levels or the parameters of their
@@ -53,8 +53,8 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     Raises
     ------
     ValueError
-        If these inequalities do not hold, one of the report's is not above :math:`2^{-53}`, the
-        least that is drawn in doubles, or there are fewer than two secrets.
+        If these inequalities do not hold, one of the report's probabilities is not above
+        :math:`2^{-53}`, the least that is drawn in doubles, or there are fewer than two secrets.
 
     References
     ----------
@@ -139,7 +139,8 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
         q, p = arguments.fraction("q", q, "()"), arguments.fraction("p", p, "()")
         if not p < q:
             raise ValueError(
-                f"q must be larger than p, got q={q} and p={p}: a bit that was 1 is 1 more often"
+                f"q must be larger than p, got q={q} and p={p}: a kept bit 1 must be reported as "
+                "1 more often than a kept bit 0"
             )
         return cls(alphabet, (1 - lost / 2, lost / 2), (q, p))
 

@@ -28,8 +28,8 @@ def average_mechanism(
 ) -> FiniteMechanism:
     r"""The average of mechanisms with the same secrets and the same reports.
 
-    :math:`A[n]=\sum_A w_A A`. In closed form where there is one, in time linear in the number of
-    mechanisms:
+    :math:`A[n]=\sum_A w_A A`. It has a closed form for some mechanisms, and takes time linear in
+    their number:
 
     - k-RRs average to a k-RR, with
       :math:`\frac1{k-1+e^{\varepsilon[n]}}=\sum_A\frac{w_A}{k-1+e^{\varepsilon_A}}`;
@@ -55,7 +55,7 @@ def average_mechanism(
     -------
     FiniteMechanism
         RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, UnaryEncoding, or
-        MatrixMechanism. Of equal mechanisms the first itself.
+        MatrixMechanism. If all mechanisms are equal, the first itself.
 
     Raises
     ------
@@ -132,8 +132,8 @@ def average_mechanism(
     if isinstance(first, BitReports):
         raise AlphabetMismatch(
             "mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, "
-            f"or unary encodings of any chances, got {first}; pool the tallies with + and use ibu "
-            "or mle"
+            f"or unary encodings with any p and q, got {first}; pool the tallies with + and use "
+            "ibu or mle"
         )
     # Every other kind by its matrix.
     matrices = [mechanism.matrix() for mechanism in finite]
@@ -159,7 +159,8 @@ def _with_same_reports(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]
             raise AlphabetMismatch(
                 "mechanisms must have the same reports to be averaged, got "
                 f"{_describe_reports(first)} of {first} and {_describe_reports(mechanism)} of "
-                f"{mechanism}; pool the tallies with + and use ibu or mle, which need not"
+                f"{mechanism}; pool the tallies with + and use ibu or mle, which take different "
+                "reports as well"
             )
     return finite
 

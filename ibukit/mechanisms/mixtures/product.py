@@ -38,8 +38,8 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     :math:`P(z\mid x)=\prod_j P_j(z_j\mid x_j)`. The estimate is the joint distribution of all
     attributes. In the literature on several attributes this is called SPL, because the level of all
     reports together is split among them: `epsilon` is the sum of the levels, and is attained if
-    theirs are. Of a mechanism whose level is per unit of distance it is the one between the two
-    secrets furthest apart.
+    theirs are. A mechanism whose level is per unit of distance contributes its level between the
+    two secrets furthest apart.
 
     Parameters
     ----------

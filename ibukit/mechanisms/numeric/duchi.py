@@ -29,10 +29,10 @@ class Duchi(UnbiasedNumbers):
 
     The values of the line are the numbers t from -1 to 1, equally spaced. The report is C with
     probability 1/2 + t / (2C), else -C. :math:`C=\frac{e^\varepsilon+1}{e^\varepsilon-1}`, so its
-    expectation is t. Its variance is :math:`C^{2} - t^{2}`. Two reports say no more than the mean:
-    the matrix has rank 2, and all distributions with the same mean are equally likely. These
-    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
-    `Mechanism`.
+    expectation is t. Its variance is :math:`C^{2} - t^{2}`. The two possible reports tell no more
+    than the mean: the matrix has rank 2, and all distributions with the same mean are equally
+    likely. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------

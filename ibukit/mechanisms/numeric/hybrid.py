@@ -33,8 +33,8 @@ class HybridMechanism(UnbiasedNumbers):
     Up to :math:`\varepsilon = 0.6094` it is `Duchi`. Above, the report is made by `Piecewise` with
     probability :math:`1 - e^{-\varepsilon / 2}`, else by `Duchi`, both at the whole level; its
     variance is then the same for all secrets. Duchi's two points lie inside the range of the other,
-    where no continuous report falls: so a report tells which way it was made, and the likelihood
-    uses that, which the average of the reports does not. These probabilities satisfy epsilon-local
+    where no continuous report falls: so a report tells which way it was made; the likelihood uses
+    this, and the average of the reports does not. These probabilities satisfy epsilon-local
     differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters

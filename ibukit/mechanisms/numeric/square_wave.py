@@ -74,7 +74,7 @@ class SquareWave(WindowReports):
     report_bins : int, optional
         Number of equal bins of [-b, 1 + b] by which reports are counted; the likelihood is exact
         for binned reports. By default the intervals above for "centre", and k for "uniform", as in
-        the paper. Of binned reports the tight level may be below `epsilon`.
+        the paper. The tight level of binned reports may be below `epsilon`.
 
     Raises
     ------

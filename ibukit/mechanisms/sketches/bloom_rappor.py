@@ -35,13 +35,13 @@ MAX_HASHES = 15
 class BloomRappor(NumberedBits):
     r"""RAPPOR with Bloom filters: one noisy filter of the user's cohort.
 
-    Each user belongs to one of `cohorts`, at random. The cohort's hash functions set up to `hashes`
-    of `bits` bits, the set :math:`B_{x}`. The permanent response makes each bit 1 with probability
-    f/2, 0 with probability f/2, and leaves it otherwise; the instantaneous one reports 1 with
-    probability q where the result is 1, else p. So one report has 1 with probability
-    :math:`q^*=f(p+q)/2+(1-f)\,q` on the bits of :math:`B_x`, and :math:`p^*=f(p+q)/2+(1-f)\,p`
-    elsewhere, independently. With t of the :math:`|B_{x}|` bits reported as 1,
-    :math:`P(\text{cohort},\text{report}\mid
+    Each user belongs to one of `cohorts`, at random. For secret x the cohort's hash functions make
+    at most `hashes` of the `bits` bits 1, those in the set :math:`B_{x}`. The permanent response
+    makes each bit 1 with probability f/2, 0 with probability f/2, and leaves it otherwise; the
+    instantaneous one reports 1 with probability q where the result is 1, else p. So one report has
+    1 with probability :math:`q^*=f(p+q)/2+(1-f)\,q` on the bits of :math:`B_x`, and
+    :math:`p^*=f(p+q)/2+(1-f)\,p` elsewhere, independently. With t of the :math:`|B_{x}|` bits
+    reported as 1, :math:`P(\text{cohort},\text{report}\mid
     x)\propto(q^*/p^*)^t\bigl((1-q^*)/(1-p^*)\bigr)^{|B_x|-t}`. Hash functions of one secret may
     coincide, then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see `Mechanism`.
 
@@ -146,8 +146,8 @@ class BloomRappor(NumberedBits):
         if not min(probabilities) > MIN_PROBABILITY:
             raise ValueError(
                 f"f, p and q must leave each bit in doubt, got {self.f}, {self.p} and {self.q}: a "
-                f"bit is reported as 1 with probability {self.p_set:.3g} where the filter has it, "
-                f"and {self.p_clear:.3g} where not"
+                f"bit is reported as 1 with probability {self.p_set:.3g} if the filter sets it, "
+                f"and {self.p_clear:.3g} if not"
             )
         if not self.epsilon > 0:
             raise ValueError(
@@ -175,8 +175,9 @@ class BloomRappor(NumberedBits):
     def epsilon(self) -> float:  # type: ignore[override]
         r"""The tight level of one report, nats, for all pairs of secrets.
 
-        The largest :math:`|B_x\setminus B_y|\max(a,b)-|B_y\setminus B_x|\min(a,b)` over cohorts and
-        pairs, where a and b are :math:`\ln(q^*/p^*)` and :math:`\ln\frac{1-q^*}{1-p^*}`.
+        It is the largest :math:`|B_x\setminus B_y|\max(a,b)-|B_y\setminus B_x|\min(a,b)` over
+        cohorts and pairs, where a and b are :math:`\ln(q^*/p^*)` and
+        :math:`\ln\frac{1-q^*}{1-p^*}`.
         """
         # Reports of two secrets differ in law only on bits that one of the filters has. On a bit of
         # Bx without By the log-ratio is at most max(a, b), on one of By without Bx at most
@@ -188,8 +189,8 @@ class BloomRappor(NumberedBits):
     def lifetime_epsilon(self) -> float:
         r"""The tight level of the permanent response, which no number of reports exceeds.
 
-        :math:`\ln ((1 - f / 2) / (f / 2))` for each bit in which two filters differ; inf where f is
-        0. The reports of one user that share a permanent response approach it.
+        It counts :math:`\ln ((1 - f / 2) / (f / 2))` for each bit in which two filters differ; inf
+        where f is 0. The reports of one user that share a permanent response approach it.
         """
         if self.f == 0:
             return math.inf

@@ -157,9 +157,9 @@ class HashedReports(Mechanism):
     def ideal(self) -> FiniteMechanism:
         """The mechanism of the same information if all hash functions were equally likely.
 
-        `UnaryEncoding` with the probabilities p and 1/g; `SubsetSelection` with sets of k / g
-        secrets where the buckets are balanced. For plans and theory: there the seeds cannot be
-        listed.
+        It is a `UnaryEncoding` with the probabilities p and 1/g, or a `SubsetSelection` with sets
+        of k / g secrets where the buckets are balanced. Plans and theory take it, because they
+        cannot list the seeds.
 
         Raises
         ------

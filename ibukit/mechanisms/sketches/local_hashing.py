@@ -39,8 +39,8 @@ class LocalHashing(HashedReports):
     balanced : bool
         Whether every bucket gets k / g secrets, up to rounding, by a shuffle of the secrets in
         place of a hash. Where g divides k this has the law of `SubsetSelection` with sets of k / g
-        secrets, if all shuffles are equally likely, and a smaller error than a hash. It takes k
-        steps a report instead of one to make it.
+        secrets, if all shuffles are equally likely, and a smaller error than a hash. To make a
+        report then takes k steps instead of one.
 
     Raises
     ------

@@ -106,7 +106,7 @@ class PlanarGaussian(GaussianPoints):
     ) -> Tally:
         """Count reports that are points, or places on the globe.
 
-        As `tally`, but with a name for what happens to points outside the grid.
+        It counts as `tally` does, but `outside` says what happens to points outside the grid.
 
         Parameters
         ----------

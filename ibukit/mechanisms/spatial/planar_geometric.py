@@ -115,7 +115,7 @@ class PlanarGeometric(Mechanism):
 
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Pairs (row, column); of points, the cells that hold them.
+        """Pairs (row, column); for points, the cells that hold them.
 
         The names of columns say which they are. Pairs of floats that are all whole could be either
         in an array, and are refused if the grid has bounds.
@@ -221,8 +221,8 @@ class PlanarGeometric(Mechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
-        Of more than :math:`2^{26}` users by one multinomial per secret, over the offsets that
-        `draw` makes.
+        More than :math:`2^{26}` users are drawn by one multinomial per secret, over the offsets
+        that `draw` makes.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

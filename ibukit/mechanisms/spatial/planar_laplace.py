@@ -118,10 +118,10 @@ class PlanarLaplace(RemappedNoise):
 
         The likelihood of a point z is the density of the noise,
         :math:`\varepsilon^{2} / (2\,\pi)\,e^{-\varepsilon\,|z - x|}`, for each cell's centre x:
-        people are taken to be in the middle of their cells, as by `tally`. No more points than make
-        a matrix of :math:`2^{25}` entries are taken as they are. Of more, those close together are
-        merged into their mean, in the smallest squares that leave few enough; with a million points
-        on 400 cells these are about an eighth of a cell wide.
+        people are taken to be in the middle of their cells, as by `tally`. Points are taken as they
+        are as long as their matrix has at most :math:`2^{25}` entries. If there are more, those
+        close together are merged into their mean, in the smallest squares that leave few enough;
+        with a million points on 400 cells these are about an eighth of a cell wide.
         `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report.
 
         Parameters

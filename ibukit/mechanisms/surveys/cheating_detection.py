@@ -27,7 +27,8 @@ class CheatingDetection(TwoSampleDesign):
     :math:`\hat\pi` is :math:`\frac{1}{(p_2-p_1)^2}\left(p_2^2\frac{\lambda_1(1-\lambda_1)}{n_1}
     +p_1^2\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`. Whether cheaters have the attribute is not
     known: its share in the population is from :math:`\pi` to :math:`\pi+\gamma`. A "yes" rules
-    cheaters out, so `epsilon` is inf; `posterior_odds` are of honest people with it.
+    cheaters out, so `epsilon` is inf; `posterior_odds` are those of honest people with the
+    attribute.
 
     Parameters
     ----------

@@ -28,7 +28,8 @@ class SurveyDesign(FiniteMechanism):
     Parameters
     ----------
     labels : sequence of two labels
-        Of those without the sensitive attribute and of those with it, as ("no", "yes").
+        The label of people without the sensitive attribute, then that of people with it, such as
+        ("no", "yes").
 
     Raises
     ------
@@ -82,8 +83,8 @@ def two_labels(labels: Any) -> Alphabet:
     # The labels of a grid are rows of two numbers, which would be no labels of pairs.
     if len(alphabet) != 2 or alphabet.values.ndim != 1:
         raise AlphabetMismatch(
-            "labels must be two, of those without the sensitive attribute and of those with it, as "
-            f"('no', 'yes'), got {alphabet!r}"
+            "labels must be two, that of people without the sensitive attribute and that of people "
+            f"with it, in this order, as ('no', 'yes'), got {alphabet!r}"
         )
     return alphabet
 

@@ -94,8 +94,8 @@ def _odds(mechanism: FiniteMechanism, theta: Floats, weights: Floats) -> Floats:
     if impossible.any():
         report = mechanism.report_alphabet.values.tolist()[int(np.argmax(impossible))]
         raise ImpossibleReport(
-            f"prior must give each report a probability, got none for {report!r}, of which odds "
-            "say nothing; take a prior without zeros"
+            f"prior must give each report a probability above 0, got 0 for {report!r}, after which "
+            "there are no odds; take a prior without zeros"
         )
     with np.errstate(divide="ignore", over="ignore"):
         return sensitive / others

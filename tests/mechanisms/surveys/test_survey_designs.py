@@ -75,7 +75,7 @@ def test_a_design_without_sensitive_secrets_asks_which():
         ik.surveys.posterior_odds(SCRAMBLED, [0.5, 0.3, 0.2], of=[0.5, 0.5, 0])
     with pytest.raises(ValueError, match="prior must sum to 1"):
         ik.surveys.posterior_odds(ONE_SAMPLE[0], [0.5, 0.3])
-    with pytest.raises(ik.errors.ImpossibleReport, match=r"prior must .* got none for 'no'"):
+    with pytest.raises(ik.errors.ImpossibleReport, match=r"prior must .* got 0 for 'no'"):
         ik.surveys.posterior_odds(ik.surveys.Mangat(LABELS, 0.7), [0, 1])
     certain = ik.surveys.posterior_odds(ik.surveys.Mangat(LABELS, 0.7), [1, 0])
     assert certain.tolist() == [0, 0]
