@@ -6,8 +6,8 @@ A browser shows nothing before it has every style sheet and script that stands b
 theme and its tools bring fourteen sheets, one of which asks for another, and ten scripts. Here the
 sheets that all pages share become one file, which a page finds where the first of them stood; its
 others follow in their order. Scripts wait until the page is read, in their order, except those that
-decide how it looks or that the page itself calls on the way. `make book` calls this after
-`light_book`; it changes nothing if it is called again.
+decide how it looks or that the page itself calls on the way, and those of the search. `make book`
+calls this after `light_book`; it changes nothing if it is called again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SHARED = "styles/shared.css"
 # The page sets an option of the first before its words; the second hides the evidence, which would
 # otherwise be seen for a moment.
 AT_ONCE = ("documentation_options.js", "book.js")
+# Where scripts run one by one the marks of the last search do not know that this page is the next.
+SEARCH = "/searchtools.js"
 
 SHEET = re.compile(r'<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="([^"?]*)[^"]*"[^>]*>\s*')
 SCRIPT = re.compile(r'<script\b(?![^>]*\b(?:defer|async)\b)([^>]*\bsrc="([^"?]*)[^>]*)>')
@@ -83,7 +85,7 @@ def with_waiting_scripts(text: str) -> str:
         return f'<script defer="defer"{found[1]}>'
 
     head, end, rest = text.partition("</head>")
-    return SCRIPT.sub(wait, head) + end + rest
+    return text if SEARCH in head else SCRIPT.sub(wait, head) + end + rest
 
 
 def finish(html: Path) -> None:

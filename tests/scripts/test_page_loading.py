@@ -7,7 +7,7 @@ import pytest
 import page_loading
 
 LINK = '<link rel="stylesheet" type="text/css" href="{}" />\n'
-SCRIPTS = '<script src="a/doctools.js?v=1"></script><script src="a/book.js?v=2"></script>'
+SCRIPTS = '<script src="a/clipboard.min.js?v=1"></script><script src="a/book.js?v=2"></script>'
 SHEETS = {
     "styles/theme.css": '@import "../basic.css";\n',
     "basic.css": ".a{background:url(file.png)}",
@@ -66,9 +66,20 @@ def test_the_shared_sheet_says_what_the_others_said_in_their_order(built):
 def test_scripts_of_the_head_wait_unless_the_page_calls_on_them(built):
     page_loading.finish(built)
     head, body = (built / "a.html").read_text("utf8").split("</head>")
-    assert '<script defer="defer" src="a/doctools.js?v=1"></script>' in head
+    assert '<script defer="defer" src="a/clipboard.min.js?v=1"></script>' in head
     assert '<script src="a/book.js?v=2"></script>' in head
     assert SCRIPTS in body
+
+
+def test_scripts_of_the_search_keep_their_order(built):
+    page = built / "search.html"
+    written(page)
+    text = page.read_text("utf8").replace(
+        "</head>", '<script src="a/searchtools.js"></script></head>'
+    )
+    page.write_text(text, "utf8")
+    page_loading.finish(built)
+    assert page.read_text("utf8") == text
 
 
 def test_a_second_call_changes_nothing(built):
