@@ -18,8 +18,8 @@ FILE = ROOT / "book" / "news.md"
 NUMBER = re.compile(r"\{([\w-]+):(\w+)\}")
 HEAD = """# Ten findings
 
-This book found ten things that were not known, or not so clearly. Each has a chapter, and
-the last line of each finding says what would refute it.
+This book presents ten findings that were not known before, or not stated so clearly. Each has a
+chapter, and the last line of each finding says what would refute it.
 """
 
 

@@ -35,10 +35,11 @@ REFUSED = "refused by an error that names the first one"
 DOORS = {
     "Mechanism.tally": Door(
         "one report after the other: labels in a list, an array, a Series or an Arrow array, or "
-        "codes with `codes=True`. Rows of bits may also be texts, such as "
-        '"0101", or "0x05" in hexadecimal digits; if a report is a number and bits, the number '
-        "comes first. Over a grid reports are pairs (row, column), or points in the forms that "
-        "`Grid.locate` reads; `tally_points` reads the points of mechanisms that report points",
+        "codes with `codes=True`. Rows of bits may also be strings, such as "
+        '"0101", or "0x05" in hexadecimal digits; if a report consists of a number and some bits, '
+        "the number comes first. Over a grid reports are pairs (row, column), or points in the "
+        "forms that `Grid.locate` reads; `tally_points` reads the points of mechanisms that report "
+        "points",
         REFUSED,
         REFUSED,
     ),
@@ -75,9 +76,9 @@ DOORS = {
     "Tally.from_table": Door(
         "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files, "
         "of a folder or a pattern. Folders with names such as `version=1` become columns, and "
-        "names that begin with `_` or `.` are skipped. A text stands for the label, the number or "
-        "the key that is written like it. Rows of bits are texts, lists or a column for each bit. "
-        "On a grid the columns are lat and lon, x and y, or row and col, in any order, or one "
+        "names that begin with `_` or `.` are skipped. A string counts as the label, number or key "
+        "that is spelt the same way. Rows of bits are strings, lists or a column for each bit. On "
+        "a grid the columns are lat and lon, x and y, or row and col, in any order, or one "
         "column of geometries of a GeoDataFrame. In two columns with other names, integers are "
         "read as (row, column) and floats as (lat, lon), but mechanisms that report points refuse "
         "them. Eastings and northings are refused, because nothing says their CRS. There is one "
