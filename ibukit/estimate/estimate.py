@@ -63,7 +63,7 @@ class Estimate(ReadOnlyArrays):
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
     labels for an index, `plot` draws them. `distribution` is in the alphabet's order, and an
     estimate may stand wherever a distribution is asked for. Two estimates are equal if all that is
-    printed of them is equal, and their distributions and reports are, too.
+    printed of them is equal, and so are their distributions and reports.
 
     Attributes
     ----------
