@@ -7,7 +7,11 @@ so the results are equal to the last bit.
 
 from __future__ import annotations
 
+import inspect
+import os
+import sys
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
@@ -21,25 +25,29 @@ class InterpretUntilWorthCompiling:
     The budget is the sum of the sizes of problems that are solved by interpreted loops; it is kept
     so small that their time stays far below that of compiling. Many small problems, or a large one,
     use it up, and then the loops are compiled. A compiled `entry` may come from this process or
-    from numba's cache on disk.
+    from numba's cache on disk, where it is looked for once.
     """
 
     def __init__(self, loops: ModuleType, entry: str, budget: int):
         self._loops = loops
         self._entry = entry
         self._budget = budget
-        self._compiled = False
 
     def for_size(self, size: int) -> Any:
         """Return a namespace with the loops to use for a problem of this size."""
-        if (
-            self._compiled
-            or size > self._budget
-            or is_compiled_or_cached(getattr(self._loops, self._entry))
-        ):
-            self._compiled = True
-            return self._loops
-        self._budget -= size
+        if size <= self._budget and not self._is_compiled:
+            self._budget -= size
+            return self._interpreted
+        # from now on all are compiled, which is needed once
+        self._budget = -1
+        return self._loops
+
+    @cached_property
+    def _is_compiled(self) -> bool:
+        return is_compiled_or_cached(getattr(self._loops, self._entry))
+
+    @cached_property
+    def _interpreted(self) -> SimpleNamespace:
         return plain(self._loops)
 
 
@@ -65,14 +73,28 @@ def is_compiled_or_cached(loop: Any) -> bool:
     True if the loop was compiled in this process or an earlier one, or is not a numba loop (as with
     NUMBA_DISABLE_JIT=1).
     """
+    # numba's index file of a cached loop is called MODULE.NAME-LINE.VERSION.nbi.
+    name = f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}-*.nbi"
+    if "numba" not in sys.modules and _is_surely_not_cached(loop, name):
+        return False
     if not hasattr(loop, "signatures") or loop.signatures:
         return True
     # Where nothing can be written there is no cache.
     if loop.stats.cache_path is None:
         return False
-    # numba's index file of a cached loop is called MODULE.NAME-LINE.VERSION.nbi.
-    name = f"{loop.py_func.__module__.rpartition('.')[2]}.{loop.__name__}-*.nbi"
     return any(Path(loop.stats.cache_path).glob(name))
+
+
+def _is_surely_not_cached(loop: Any, name: str) -> bool:
+    """Return whether numba, which takes half a second to import, would find no such file.
+
+    It looks in a folder of `NUMBA_CACHE_DIR`, or else beside the module. Where it may not write
+    there it has other places, and must say itself.
+    """
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        return not any(Path(given).glob(f"*/{name}"))
+    folder = Path(inspect.getfile(inspect.unwrap(loop))).parent
+    return os.access(folder, os.W_OK) and not any((folder / "__pycache__").glob(name))
 
 
 def plain(loops: ModuleType) -> SimpleNamespace:

@@ -1,5 +1,6 @@
 """A process that needs a closed form only neither imports numba nor compiles a loop."""
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,9 @@ import pytest
 import ibukit as ik
 from ibukit._ground import numba_fallback
 from ibukit._ground.numba_fallback import InterpretUntilWorthCompiling, NumpyUntilWorthCompiling
+from ibukit.channels import _line_kernels as sweeps
 from ibukit.channels import _score_kernels, response
+from ibukit.channels import line as channel_line
 from ibukit.solvers import _line_kernels, line
 from ibukit.solvers.responses import _water_filling_kernels, water_filling
 
@@ -23,8 +26,34 @@ print(*sys.modules)
 """
 
 
-def modules_after(code):
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+ON_A_LINE = """
+import sys
+import ibukit as ik
+estimate = ik.mle(ik.TruncatedGeometric(50, 0.3).tally_counts(range(1, 51)))
+assert estimate.gap < 1e-9
+print(*sys.modules)
+"""
+
+
+MANY_SWEEPS = """
+import sys
+import numpy as np
+from ibukit.channels import LineChannel
+channel = LineChannel(100_000, 0.5, np.arange(100_000), np.ones(100_000))
+for _ in range(3):
+    channel.forward(np.full(100_000, 1e-5))
+print(*sys.modules)
+"""
+
+
+def modules_after(code, **settings):
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | settings,
+    )
     return set(run.stdout.split())
 
 
@@ -35,6 +64,37 @@ def test_the_closed_form_does_without_numba_and_scipy_optimize():
     )
     assert "numba" in modules_after(of_bits), "the test must see it"
     assert "scipy.optimize" in modules_after("import scipy.optimize, sys; print(*sys.modules)")
+
+
+def test_the_line_does_without_numba_if_nothing_is_compiled_yet(tmp_path):
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert "numba" not in modules_after(ON_A_LINE, **kept)
+    assert "numba" in modules_after(MANY_SWEEPS, **kept)
+    # the loops are there now, and quicker than plain Python
+    assert "numba" in modules_after(ON_A_LINE, **kept)
+
+
+@pytest.mark.parametrize("decay", [0.999, 0.3, 1e-200])
+def test_a_sweep_has_the_same_bits_before_and_after_compiling(decay, rng):
+    theta = rng.dirichlet(np.full(300, 0.1))
+    plain = numba_fallback.plain(sweeps)
+    assert np.array_equal(plain.sweep(theta, decay), sweeps.sweep(theta, decay))
+    both = zip(
+        plain.sweep_with_steps(theta, decay), sweeps.sweep_with_steps(theta, decay), strict=True
+    )
+    assert all(np.array_equal(a, b) for a, b in both)
+
+
+def test_positions_are_swept_by_python_until_compiling_pays(monkeypatch):
+    monkeypatch.setattr(numba_fallback, "is_compiled_or_cached", lambda loop: False)
+    loops = InterpretUntilWorthCompiling(sweeps, "sweep", channel_line.POSITIONS_BY_PYTHON)
+    monkeypatch.setattr(channel_line, "SWEEPS", loops)
+    channel = channel_line.LineChannel(100_000, 0.5, np.arange(100_000), np.ones(100_000))
+    theta = np.full(100_000, 1e-5)
+    first, second, third = (channel.forward(theta) for _ in range(3))
+    assert loops.for_size(1) is sweeps
+    assert np.array_equal(first, third)
+    assert np.array_equal(first, second)
 
 
 def some_reports(rng, k):
