@@ -119,8 +119,8 @@ estimate = ik.mle(t)
 
 ## Coverage of 95 % intervals
 
-{{doc}}`chapters/how-sure` counts the coverage at up to {n} questions, which cross mechanisms,
-truths and sizes.
+{{doc}}`chapters/how-sure` counts the coverage of each method in up to {n} cases, each with a
+mechanism, a true distribution, a number of people and a share to be estimated.
 
 {intervals()}
 

@@ -122,8 +122,8 @@ DOORS = {
         REFUSED,
     ),
     "ibukit estimate": Door(
-        "CSV, also gzipped, Parquet, or standard input; mechanisms by name, from a matrix file "
-        "that names its secrets and reports, or from a file of parameters",
+        "CSV (gzipped or not), Parquet, or standard input; takes mechanisms by name, from a matrix "
+        "file that names its secrets and reports, or from a file of parameters",
         "`--unknown`: refused by an error that names its line, or treated as by `Tally.from_table`",
         "`--missing`: refused by an error that names its line, or left out",
         {"--unknown": ("raise", "nearest", "keep", "drop"), "--missing": ("raise", "drop")},

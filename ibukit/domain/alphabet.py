@@ -192,7 +192,7 @@ class Alphabet(arguments.ReadOnlyArrays):
             if isinstance(own, str) and unicodedata.normalize("NFC", own) == form:
                 return (
                     f": {label!a} and the alphabet's {own!a} differ in their Unicode "
-                    'form only; unicodedata.normalize("NFC", text) gives all texts one form'
+                    'form only; unicodedata.normalize("NFC", text) gives all strings one form'
                 )
         return ""
 

@@ -243,8 +243,8 @@ class Estimate(ReadOnlyArrays):
 
         Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
         number of reports (null without a tally), and dropped, how many were left out by reason.
-        JSON knows neither infinite numbers nor dates. The numbers become the texts "inf" and
-        "-inf", as Python's `float` reads them, and labels such as dates become texts too.
+        JSON knows neither infinite numbers nor dates. The numbers become the strings "inf" and
+        "-inf", as Python's `float` reads them, and labels such as dates become strings too.
 
         Parameters
         ----------
@@ -458,7 +458,7 @@ class Estimate(ReadOnlyArrays):
         of : array_like of shape (k,) or (r, k), mapping, label or list of labels, optional
             Weights of the sum :math:`w \cdot \theta`: of one functional, or of one in each row;
             truth values are 0 and 1. A mapping has the weights of some labels; labels that are
-            texts, as in ``["bike", "bus"]``, stand for the sum of their probabilities, and others
+            strings, as in ``["bike", "bus"]``, stand for the sum of their probabilities, and others
             go into a mapping, as in ``{20: 1, 21: 1}``. A GeoDataFrame of districts weighs the
             cells of a grid by the share of their area, a row for each district. None: every
             probability, computed once.

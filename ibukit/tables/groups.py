@@ -187,7 +187,7 @@ class TableReports:
             except TypeError:
                 raise ValueError(
                     f"{self._choose.shown(values)}, lists, which cannot name a mechanism: make "
-                    "them texts or numbers"
+                    "them strings or numbers"
                 ) from None
         for values, rows in named.items():
             mechanism = self._choose(values)
@@ -244,8 +244,8 @@ class TableReports:
             )
         except TypeError:
             raise ValueError(
-                f"groups must name columns of texts, numbers or dates, {self.columns.groups} hold "
-                "lists, which cannot name a group: make them texts"
+                f"groups must name columns of strings, numbers or dates, {self.columns.groups} "
+                "hold lists, which cannot name a group: make them strings"
             ) from None
 
     def _codes(self, values: NDArray[Any], alphabet: Any, mechanism: Any) -> Ints:

@@ -48,12 +48,12 @@ def reports_of(mechanism: Any) -> str:
     """Return the reports of a mechanism in words."""
     if mechanism.report_kind is ReportKind.BITS:
         return (
-            f"rows of {mechanism.k} bits, as text or in as many columns (texts of 0 and 1, or "
+            f"rows of {mechanism.k} bits, as text or in as many columns (strings of 0 and 1, or "
             'hexadecimal ones that begin with "0x")'
         )
     if mechanism.report_kind is ReportKind.ROWS:
         bits = (
-            f", or in two, of which the second has texts of {mechanism._bits} bits"
+            f", or in two, of which the second has strings of {mechanism._bits} bits"
             if hasattr(mechanism, "_bits")
             else ""
         )

@@ -22,7 +22,7 @@ NAMES = {ReportKind.POINTS: ["x", "y"], ReportKind.CELLS: ["row", "col"]}
 def counted_reports(parts: tuple[TallyPart, ...]) -> pd.DataFrame:
     """Return the distinct reports with their counts, one part after the other.
 
-    Rows of bits are texts of 0 and 1. Points fill the columns x and y, cells row and col, other
+    Rows of bits are strings of 0 and 1. Points fill the columns x and y, cells row and col, other
     reports of several numbers report_0, report_1, ... With several parts, the column mechanism says
     through which a report came.
     """

@@ -289,7 +289,7 @@ class Tally(arguments.ReadOnlyArrays):
             of an epsilon, a number. With both a function of the values and of the epsilon, or a
             mapping from the values to functions of the epsilon.
         report : str or sequence of str
-            Column of the reports. Rows of bits are a column of texts such as "0101", or "0x05" in
+            Column of the reports. Rows of bits are a column of strings such as "0101", or "0x05" in
             hexadecimal digits, or of lists, or have a column for each bit; a number before them has
             a column of its own. On a grid the names of two columns, in any order, say what they
             are: lat and lon (also latitude, longitude, lng) are degrees, x and y (or x_km and y_km)
@@ -647,8 +647,8 @@ class Tally(arguments.ReadOnlyArrays):
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each distinct report: the report and its count.
 
-        Reports that are single labels stand in the column report, rows of bits as texts of 0 and 1.
-        Points fill the columns x and y, cells row and col, other reports of several numbers
+        Reports that are single labels stand in the column report, rows of bits as strings of 0
+        and 1. Points fill the columns x and y, cells row and col, other reports of several numbers
         report_0, report_1, ... A tally of several mechanisms has one more column, mechanism.
         `from_table` reads the frame of one mechanism again, with ``count="count"``.
 

@@ -116,7 +116,7 @@ class TallyGroups(Mapping[Any, Any]):
             for value in group if isinstance(group, tuple) else (group,):
                 if not isinstance(value, (str, int, float, bool)):
                     raise TypeError(
-                        "groups must be named by texts and numbers to be written to a file, got "
+                        "groups must be named by strings and numbers to be written to a file, got "
                         f"{value!r}; make the column a text"
                     )
         return {

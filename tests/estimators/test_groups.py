@@ -165,7 +165,7 @@ def test_many_tallies_are_certified(rng):
         (3, TypeError, "groups must be columns, got 3"),
         ([["day"]], ValueError, "groups must name a column of the table"),
         ([None], ValueError, "groups must name columns of the table, got None"),
-        ("tags", ValueError, "groups must name columns of texts.*lists.*make them texts"),
+        ("tags", ValueError, "groups must name columns of strings.*lists.*make them strings"),
     ],
 )
 def test_bad_groups_are_refused(frame, groups, error, message):

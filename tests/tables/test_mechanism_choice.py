@@ -123,5 +123,5 @@ def test_what_does_not_name_a_mechanism_says_why(what):
 
 def test_lists_name_no_mechanism():
     table = pl.DataFrame({"report": ["no"], "version": [[1]]})
-    with pytest.raises(ValueError, match=r"'version' contains \[1\], lists, .* make them texts"):
+    with pytest.raises(ValueError, match=r"'version' contains \[1\], lists, .* make them strings"):
         ik.Tally.from_table(table, {1: of(1, "a")}, by="version")

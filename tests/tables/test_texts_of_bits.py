@@ -63,13 +63,13 @@ BAD = ["01010", "0101010", "01012", "2f", "0x2", "0xzz", "0x0ff", "0xff", "٠١�
 @pytest.mark.parametrize("text", BAD)
 def test_other_texts_are_refused(text):
     with pytest.raises(
-        AlphabetMismatch, match=r'texts of 6 bits .* begin with "0x", got .* index 1'
+        AlphabetMismatch, match=r'strings of 6 bits .* begin with "0x", got .* index 1'
     ):
         RAPPOR.tally(["010101", text])
     with pytest.raises(AlphabetMismatch, match=r'rows of 6 bits, as text .* begin with "0x"'):
         ik.Tally.from_table(pd.DataFrame({"report": ["010101", text]}), RAPPOR)
     table = pd.DataFrame({"cohort": [1, 1], "bits": ["0101010101", text + "0101"]})
-    with pytest.raises(AlphabetMismatch, match="the second has texts of 10 bits"):
+    with pytest.raises(AlphabetMismatch, match="the second has strings of 10 bits"):
         ik.Tally.from_table(table, BLOOM, report=["cohort", "bits"])
     tally = ik.Tally.from_table(table, BLOOM, report=["cohort", "bits"], unknown="drop")
     assert (tally.n, tally.dropped) == (1, {"unknown": 1})

@@ -67,7 +67,7 @@ class BitsInBlocks(WholeRows):
         return values
 
     def _read_texts(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return rows of numbers where reports are texts of bits; others unchanged."""
+        """Return rows of numbers where reports are strings of bits; others unchanged."""
         texts = values if values.ndim == 1 else values[:, -1]
         beside = 0 if values.ndim == 1 else values.shape[1] - 1
         if beside != self._numbers_beside or not all(isinstance(text, str) for text in texts):
@@ -75,7 +75,7 @@ class BitsInBlocks(WholeRows):
         bits, known = bits_in_texts(texts.tolist(), self._bits)
         if not known.all():
             raise AlphabetMismatch(
-                f"reports must be texts of {self._bits} bits 0 and 1, or hexadecimal ones that "
+                f"reports must be strings of {self._bits} bits 0 and 1, or hexadecimal ones that "
                 f'begin with "0x", got {str(texts[np.argmin(known)])!r} at index '
                 f"{np.argmin(known)}"
             )

@@ -33,9 +33,9 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     So in one report alone the secret's own bit is 1 with probability :math:`p_1p_2+(1-p_1)\,q_2`,
     any other with probability :math:`q_1p_2+(1-q_1)\,q_2`: a unary encoding, with tight level
     `epsilon`. However many rounds there are, they tell no more than the kept bits, whose level is
-    `epsilon_inf`. `LinkedRounds` has the law of several rounds of one user. Reports are simulated,
-    see `Mechanism`; for people, `keep` draws the bits once, without roundings, and `release` one
-    report of them.
+    `epsilon_inf`. `LinkedRounds` treats all rounds of one user as a single report, with the right
+    probabilities. Reports are simulated, see `Mechanism`; for people, `keep` draws the bits once,
+    without roundings, and `release` one report of them.
 
     The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE)
     and `rappor` (the two stages of basic RAPPOR), from the levels or the parameters of their
