@@ -196,9 +196,10 @@ The class has $n$ people, and $y$ of them say "yes".
    the share of red cards is about $(y - n/4)/(n/2)$ = ______ %. Can this share be true?
 2. *One step of IBU.* Guess 50 %. Then a "yes" counts as 0.75 of a red card and a "no" as 0.25.
    The new guess is $(0.75\\,y + 0.25\\,(n - y))/n$ = ______ %.
-3. *The gap.* Divide the new guess by 50 %. Then subtract the new guess from 100 %, and divide what
-   is left by 50 %. The natural logarithm of the larger of the two results is the gap of the guess
-   50 %: ______ .
+3. *The gap.* Other shares may fit the reports better than the first guess, 50 %, but by no more
+   than a number called the gap. Divide the new guess by 50 %. Then subtract the new guess from
+   100 %, and divide the difference by 50 %. The gap is the natural logarithm of the larger
+   quotient: ______ .
 4. *How sure?* The standard error of the share in item 1 is
    $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
    Twice this error, up and down, gives a rough interval: from ______ to ______ %.
