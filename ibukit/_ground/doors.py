@@ -54,7 +54,7 @@ DOORS = {
         "(also latitude, longitude, lng), in degrees, or x and y, in the grid's unit from its "
         "south-west corner; an array of (lat, lon). Mechanisms take the codes that it returns with "
         "`codes=True`, and `Mechanism.tally` reads the same forms",
-        "`outside`: refused, moved to the nearest cell, or left out",
+        "refused, moved to the nearest cell, or left out; the argument `outside` decides",
         REFUSED,
         {"outside": ("raise", "nearest", "drop")},
     ),
@@ -63,7 +63,7 @@ DOORS = {
         "south-west corner, or lat and lon (also latitude, longitude, lng), in degrees; a "
         "GeoSeries or GeoDataFrame with a CRS; an array of (x, y), which is refused if its points "
         "lie outside the grid but would lie inside it if read as degrees",
-        "`outside`: refused, counted where they are, or left out",
+        "refused, counted where they are, or left out; the argument `outside` decides",
         REFUSED,
         {"outside": ("raise", "keep", "drop")},
     ),
@@ -84,10 +84,12 @@ DOORS = {
         "them. Eastings and northings are refused, because nothing says their CRS. There is one "
         "mechanism for all rows, or the values of columns say which; with `groups` there is a "
         "tally for each group",
-        "`unknown`: refused, moved to the nearest cell of a grid, or left out and counted in "
-        "`dropped`, as if they were like the others. Mechanisms that report points keep points "
-        "outside the grid where they are, and do not count them as unknown",
-        "`missing`: refused, or left out and counted in `dropped`, as if they were like the others",
+        "refused, moved to the nearest cell of a grid, or left out and counted in `dropped`; "
+        "the argument `unknown` decides. Rows left out are assumed to be like the others. "
+        "Mechanisms that report points keep points outside the grid where they are, and do not "
+        "count them as unknown",
+        "refused, or left out and counted in `dropped`; the argument `missing` decides. Rows left "
+        "out are assumed to be like the others",
         {"unknown": ("raise", "nearest", "keep", "drop"), "missing": ("raise", "drop")},
     ),
     "Tally.from_likelihoods": Door(
@@ -110,7 +112,8 @@ DOORS = {
     ),
     "unfold": Door(
         "counts of bins, also expected or weighted ones, and a matrix: frames and Series by their "
-        "labels, arrays in order. Bins in two dimensions need a matrix in four, or labels",
+        "labels, arrays in order. Two-dimensional bins need either a four-dimensional matrix or "
+        "labels",
         REFUSED,
         REFUSED,
     ),
@@ -124,8 +127,9 @@ DOORS = {
     "ibukit estimate": Door(
         "CSV (gzipped or not), Parquet, or standard input; takes mechanisms by name, from a matrix "
         "file that names its secrets and reports, or from a file of parameters",
-        "`--unknown`: refused by an error that names its line, or treated as by `Tally.from_table`",
-        "`--missing`: refused by an error that names its line, or left out",
+        "refused by an error that names its line, or treated as by `Tally.from_table`; the "
+        "option `--unknown` decides",
+        "refused by an error that names its line, or left out; the option `--missing` decides",
         {"--unknown": ("raise", "nearest", "keep", "drop"), "--missing": ("raise", "drop")},
     ),
 }
