@@ -327,8 +327,8 @@ class MatrixMechanism(FiniteMechanism):
 
         Examples
         --------
-        Of 122 who are ill a test finds 103, of 401 who are well it flags 2. Of 3,330 people 50 test
-        positive, and perhaps nobody is ill:
+        Of 122 who are ill a test finds 103, of 401 who are well it flags 2. Of 3,330 people, 50
+        test positive, and perhaps nobody is ill:
 
         >>> import ibukit as ik
         >>> trials = [[103, 19], [2, 399]]
