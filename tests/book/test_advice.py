@@ -35,7 +35,7 @@ def test_the_counts_of_the_advice_are_those_of_the_chapter():
     assert f"in {of['n_alike_good']} of {of['n_alike']} settings" in alike
     heaped = row("Heaps on a smooth curve")
     assert 'ik.smooth(t, of="frequencies")' in heaped
-    assert f"at best {of['heap_gain']} % closer" in heaped
+    assert f"never more than {of['heap_gain']} % closer" in heaped
     assert f"up to {of['heap_loss']} times" in heaped
     few = row("Nearly everybody on a few values")
     assert "`ik.mle(t)`" in few
