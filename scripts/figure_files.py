@@ -12,7 +12,6 @@ looks for it. `make book` calls this after ``light_book``; it changes nothing if
 
 from __future__ import annotations
 
-import argparse
 import base64
 import html
 import io
@@ -26,6 +25,7 @@ import yaml
 from PIL import Image
 
 import figure_data
+import light_book
 
 ROOT = Path(__file__).resolve().parents[1]
 GALLERY, NUMBERS = Path("_static", "gallery"), Path("_static", "figures")
@@ -124,11 +124,7 @@ def finish(folder: Path) -> list[str]:
 
 def main() -> int:
     """Carry out the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    faults = finish(parser.parse_args().html)
+    faults = finish(light_book.asked_for(__doc__))
     print(*(f"figure_files: {fault}" for fault in faults), sep="\n", end="\n" if faults else "")
     return bool(faults)
 

@@ -277,13 +277,18 @@ def lighten(html: Path) -> None:
         path.write_text(css, "utf8")
 
 
-def main() -> int:
-    """Carry out the command line."""
+def asked_for(about: str | None) -> Path:
+    """The folder of the built book that the command line of a script names."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    html = parser.parse_args().html
+    return parser.parse_args().html  # type: ignore[no-any-return]
+
+
+def main() -> int:
+    """Carry out the command line."""
+    html = asked_for(__doc__)
     lighten(html)
     size = sum(path.stat().st_size for path in html.rglob("*") if path.is_file())
     print(f"light_book: {html} has {size / 1e6:.1f} MB")

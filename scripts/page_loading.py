@@ -12,7 +12,6 @@ calls this after `light_book`; it changes nothing if it is called again.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import re
@@ -20,7 +19,6 @@ from pathlib import Path
 
 import light_book
 
-ROOT = Path(__file__).resolve().parents[1]
 SHARED = "styles/shared.css"
 # The page sets an option of the first before its words; the second hides the evidence, which would
 # otherwise be seen for a moment.
@@ -61,19 +59,17 @@ def shared_sheets(pages: list[list[str]], before: list[str]) -> list[str]:
     return [name for name in pages[0] if all(name in page for page in pages)]
 
 
-def with_shared(page: Path, static: Path, shared: list[str], version: str) -> str:
-    """The page with the shared sheets as one, where the first of them stood."""
-    to = Path(os.path.relpath(static / SHARED, page.parent)).as_posix()
-    one = f'<link rel="stylesheet" href="{to}?v={version}" />\n'
-    names = iter(sheets(page, static))
+def with_shared(text: str, names: list[str], shared: list[str], link: str) -> str:
+    """The page that has these sheets with the shared ones as one, where the first of them stood."""
+    each = iter(names)
 
-    def link(found: re.Match[str]) -> str:
-        name = next(names)
+    def joined(found: re.Match[str]) -> str:
+        name = next(each)
         if name in (SHARED, shared[0]):
-            return one
+            return link
         return "" if name in shared else found[0]
 
-    return SHEET.sub(link, page.read_text("utf8"))
+    return SHEET.sub(joined, text)
 
 
 def with_waiting_scripts(text: str) -> str:
@@ -90,31 +86,31 @@ def with_waiting_scripts(text: str) -> str:
 
 def finish(html: Path) -> None:
     """Let all pages of the book in this folder show their words soon."""
-    static, pages = html / "_static", light_book.pages(html)
-    linked = {page: found for page in pages if (found := sheets(page, static))}
+    static = html / "_static"
+    linked = {page: sheets(page, static) for page in light_book.pages(html)}
     # Pages that Sphinx did not write again have the shared sheet of the build before.
-    new = [found for found in linked.values() if SHARED not in found]
+    new = [names for names in linked.values() if names and SHARED not in names]
     target = static / SHARED
     before = target.read_text("utf8").split("*/")[0].split()[1:] if target.exists() else []
-    if shared := shared_sheets(new, before):
+    shared, version = shared_sheets(new, before), ""
+    if shared:
         css = as_one(shared, static)
         target.parent.mkdir(exist_ok=True)
         target.write_text(css, "utf8")
         # a browser that has kept the sheet of an earlier book must see that this is another
         version = hashlib.sha256(css.encode()).hexdigest()[:8]
-        for page in linked:
-            page.write_text(with_shared(page, static, shared, version), "utf8")
-    for page in pages:
-        page.write_text(with_waiting_scripts(page.read_text("utf8")), "utf8")
+    for page, names in linked.items():
+        text = with_waiting_scripts(page.read_text("utf8"))
+        if shared and names:
+            to = Path(os.path.relpath(target, page.parent)).as_posix()
+            link = f'<link rel="stylesheet" href="{to}?v={version}" />\n'
+            text = with_shared(text, names, shared, link)
+        page.write_text(text, "utf8")
 
 
 def main() -> int:
     """Carry out the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    finish(parser.parse_args().html)
+    finish(light_book.asked_for(__doc__))
     return 0
 
 

@@ -10,13 +10,11 @@ changes nothing if it is called again.
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 
 import light_book
 
-ROOT = Path(__file__).resolve().parents[1]
 # Symbols only: a unit that is a word, as in "30 minutes", may begin a line.
 UNIT = r"(?:%|(?:km|m|cm|ms|µs|s|kB|MB|GB)\b)"
 AS_WRITTEN = "|".join(
@@ -58,11 +56,7 @@ def finish(html: Path) -> None:
 
 def main() -> int:
     """Carry out the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
-    finish(parser.parse_args().html)
+    finish(light_book.asked_for(__doc__))
     return 0
 
 

@@ -38,7 +38,7 @@ class InterpretUntilWorthCompiling:
         if size <= self._budget and not self._is_compiled:
             self._budget -= size
             return self._interpreted
-        # from now on all are compiled, which is needed once
+        # Once compiled, the loops serve small problems as well.
         self._budget = -1
         return self._loops
 
@@ -70,8 +70,8 @@ class NumpyUntilWorthCompiling:
 def is_compiled_or_cached(loop: Any) -> bool:
     """Return whether a call needs no compiling.
 
-    True if the loop was compiled in this process or an earlier one, or is not a numba loop (as with
-    NUMBA_DISABLE_JIT=1).
+    True if the loop was compiled in this process or an earlier one, or, as far as numba has been
+    imported, is not a numba loop (as with NUMBA_DISABLE_JIT=1).
     """
     # numba's index file of a cached loop is called MODULE.NAME-LINE.VERSION.nbi.
     name = f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}-*.nbi"

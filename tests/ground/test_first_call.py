@@ -1,4 +1,4 @@
-"""A process that needs a closed form only neither imports numba nor compiles a loop."""
+"""A process that needs only a closed form, or a short line, neither imports numba nor compiles."""
 
 import os
 import subprocess
