@@ -76,7 +76,7 @@ def test_the_curve_of_the_landing_page_needs_no_truth_and_its_numbers_come_from_
     )
     assert not re.search(typed, prose)
     answer = cells("fast-ibu")[0]["source"]
-    assert "`ik.mle` {glue:text}`mle_default`" in answer
+    assert "`ik.mle` needs {glue:text}`mle_default`" in answer
 
 
 def test_the_curve_that_is_drawn_is_no_luck_and_the_stop_that_knew_the_truth_is_no_better():
