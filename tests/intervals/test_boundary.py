@@ -82,6 +82,16 @@ def test_in_the_interior_it_is_the_profile():
     assert np.allclose(found, right, atol=1e-8)
 
 
+@pytest.mark.parametrize("n", [10**9, 2 * 10**12])
+def test_an_end_that_only_rounding_makes_1_is_no_end_of_the_search(n):
+    # 1 - share is 1 in what the search can tell, where the ratio is far from the one wanted.
+    mechanism = ik.RandomizedResponse(["a", "b", "c"], 36.0)
+    estimate = ik.mle(mechanism.tally_counts([n // 2, n // 2, 3]))
+    found, profile = (estimate.interval(of="c", method=m) for m in ("auto", "profile"))
+    assert 0 <= found[0] <= profile[0] + 1e-12
+    assert profile[1] * (1 - 1e-6) <= found[1] <= profile[1] * 1.1
+
+
 def test_two_kinds_of_reports_are_enumerated():
     estimate = ik.mle(ik.RandomizedResponse(2, 1.0).tally_counts([46, 34]))
     found, right = (

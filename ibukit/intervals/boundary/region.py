@@ -89,8 +89,9 @@ class BoundaryRegion:
         for _ in range(MAX_THRESHOLDS):
             v, at = self._with_ratio(w, ratio)
             if v >= 1:
-                # No distribution goes further, whose ratio may be smaller than the one wanted.
-                ratio = at.ratio
+                # No distribution goes further, whose ratio may be smaller than the one wanted. It
+                # is larger if only rounding makes v 1.
+                ratio = min(ratio, at.ratio)
             miss = self.threshold(w, at.theta) - ratio
             if v >= 1 and miss >= 0:
                 return 1.0
