@@ -14,18 +14,18 @@ from chapter_openings import ROOT, glued
 FILE = ROOT / "book" / "cheat-sheet.md"
 K, EPSILON, N = 10, 1.0, 10_000
 CALLS = {
-    "Count the reports of a table or file": "t = ik.Tally.from_table(table, mechanism)",
+    "To count the reports of a table or file": "t = ik.Tally.from_table(table, mechanism)",
     "The distribution, with a proof that no other fits better": "ik.mle(t)",
-    "Neighbours are alike: ages, places": 'ik.smooth(t, of="frequencies")',
-    "A prior that you can defend": "ik.posterior_mean(t, alpha)",
+    "The distribution, if neighbours are alike": 'ik.smooth(t, of="frequencies")',
+    "A mean, under a prior that you can defend": "ik.posterior_mean(t, alpha)",
     "An interval for each share, or for a sum": "estimate.interval(0.95, of=[...])",
-    "All shares at once": "estimate.band(0.95)",
-    "Two groups, or two dates": "ik.compare(t1, t2)",
+    "A band for all shares at once": "estimate.band(0.95)",
+    "To compare two groups, or two dates": "ik.compare(t1, t2)",
     "How many people you need": "ik.plan(mechanism, width=0.02).n",
-    "Can the reports reveal the distribution?": "ik.theory.identifiable(mechanism)",
+    "To know if reports can reveal the distribution": "ik.theory.identifiable(mechanism)",
     "All distributions that fit best": "ik.theory.mle_set(t)",
-    "Does the model fit?": "estimate.fit_test()",
-    "Counts that a detector has blurred": "ik.unfold(counts, matrix)",
+    "A test of whether the model fits": "estimate.fit_test()",
+    "To correct counts that a detector has blurred": "ik.unfold(counts, matrix)",
     "Reports that leave a device": "mechanism.release(secrets)",
 }
 METHODS = {

@@ -68,8 +68,8 @@ DOORS = {
         {"outside": ("raise", "keep", "drop")},
     ),
     "Rappor.tally_sums": Door(
-        "how many reports have each bit, and the number of reports, for estimates that need no "
-        "more: a Series or a mapping by its labels, or an array in the order of the secrets",
+        "how many reports have a 1 at each bit, and the number of reports, for estimates that need "
+        "no more: a Series or a mapping by its labels, or an array in the order of the secrets",
         REFUSED,
         REFUSED,
     ),
@@ -79,11 +79,11 @@ DOORS = {
         "names that begin with `_` or `.` are skipped. A string counts as the label, number or key "
         "that is spelt the same way. Rows of bits are strings, lists or a column for each bit. On "
         "a grid the columns are lat and lon, x and y, or row and col, in any order, or one "
-        "column of geometries of a GeoDataFrame. In two columns with other names, integers are "
-        "read as (row, column) and floats as (lat, lon), but mechanisms that report points refuse "
-        "them. Eastings and northings are refused, because nothing says their CRS. There is one "
-        "mechanism for all rows, or the values of columns say which; with `groups` there is a "
-        "tally for each group",
+        "column of geometries of a GeoDataFrame. If two columns have other names, integers in them "
+        "are read as (row, column) and floats as (lat, lon), but mechanisms that report points "
+        "refuse such columns. Eastings and northings are refused, because nothing says their CRS. "
+        "There is one mechanism for all rows, or the values of columns say which; with `groups` "
+        "there is a tally for each group",
         "refused, moved to the nearest cell of a grid, or left out and counted in `dropped`; "
         "the argument `unknown` decides. Rows left out are assumed to be like the others. "
         "Mechanisms that report points keep points outside the grid where they are, and do not "
