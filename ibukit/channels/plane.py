@@ -389,18 +389,20 @@ class PlaneChannel(Channel):
 
     @cached_property
     def gram_single(self) -> gram.Gram:
-        r"""Gram matrix in single precision, without the `FAR` reports.
+        r"""Gram matrix in single precision, :math:`M\,\operatorname{diag}(w)\,M^{\top}`.
 
-        It is :math:`M\,\operatorname{diag}(w)\,M^{\top}`. If a first product errs, because the
-        library's transforms in single precision are wrong, it is in double precision.
+        If a first product errs, because the library's transforms in single precision are wrong, it
+        is in double precision.
         """
         own = partial(
-            gram.Gram, self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale
+            gram.Gram,
+            *(self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale),
+            self.columns,
         )
         quick, x = own(), probe(self.k)
         with np.errstate(all="ignore"):
             # Without their scales all reports count.
-            w = np.where(self.kinds == FAR, 0.0, 1 / self.scale**2)
+            w = 1 / self.scale**2
             is_right = agrees(quick.of(w)(x), self.gram_product(w, x))
         return quick if is_right else own(np.float64)
 

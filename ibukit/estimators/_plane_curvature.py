@@ -31,7 +31,6 @@ from ibukit._ground.single_precision import agrees, probe
 from ibukit._ground.typing import override
 from ibukit.channels import PlaneChannel
 from ibukit.channels.fourier import padded_transforms
-from ibukit.channels.plane import FAR
 from ibukit.estimators._curvature import Curvature
 
 # Arrays of single or double precision.
@@ -84,14 +83,7 @@ class PlaneCurvature(Curvature):
         return self.channel.gram_single.of(self.w)
 
     def _reports(self, x: Floats) -> Floats:
-        channel = self.channel
-        if self.careful:
-            return channel.gram_product(self.w, x)
-        y = self._single(x)
-        # Reports at the border of the plane have columns of their own, which it leaves out.
-        if channel.columns.size:
-            y += channel.columns @ (self.w[channel.kinds == FAR] * (x @ channel.columns))
-        return y
+        return self.channel.gram_product(self.w, x) if self.careful else self._single(x)
 
     @override
     def solve(self, side: Floats) -> Floats:

@@ -32,8 +32,8 @@ class Gram:
     Parameters
     ----------
     shape : (n_rows, n_cols) of the secrets
-    factor, kernels, kinds, cells, scale
-        The fields of `PlaneChannel`; reports of a negative kind are left out.
+    factor, kernels, kinds, cells, scale, columns
+        The fields of `PlaneChannel`; reports of a negative kind have the columns.
     precision : numpy's single precision, or its double precision in its place
     """
 
@@ -45,9 +45,11 @@ class Gram:
         kinds: Ints,
         cells: Ints,
         scale: Floats,
+        columns: Floats,
         precision: Any = np.float32,
     ):
         self._shape, self._precision = shape, precision
+        self._has_column, self._columns = kinds < 0, columns.astype(precision)
         # Factors of 1, the usual case, are not multiplied.
         self._factor = None if (factor == 1).all() else factor
         self._square = None if (scale == 1).all() else scale**2
@@ -68,7 +70,7 @@ class Gram:
         )
 
     def of(self, w: Floats) -> Callable[[Floats], Floats]:
-        """The product x -> M diag(w) M^T x, without the reports of a negative kind."""
+        """The product x -> M diag(w) M^T x."""
         # Weights are divided by the largest, so that none leaves the range of single precision.
         heaviest = float(w.max(initial=0.0))
         weights: NDArray[Any] = np.empty(0, self._precision)
@@ -76,7 +78,18 @@ class Gram:
             weights = ((w if self._square is None else w * self._square) / heaviest).astype(
                 self._precision
             )
-        return partial(self._times, weights, heaviest)
+        near = partial(self._times, weights, heaviest)
+        if not self._columns.size:
+            return near
+        return lambda x: near(x) + self._times_columns(w[self._has_column], x)
+
+    def _times_columns(self, w: Floats, x: Floats) -> Floats:
+        heaviest, largest = (float(np.abs(values).max(initial=0.0)) for values in (w, x))
+        if not (0 < largest < np.inf and 0 < heaviest < np.inf):
+            return np.zeros_like(x)
+        seen = (x / largest).astype(self._precision) @ self._columns
+        back = self._columns @ (seen * (w / heaviest).astype(self._precision))
+        return back.astype(np.float64) * (largest * heaviest)
 
     def _times(self, weights: NDArray[Any], heaviest: float, x: Floats) -> Floats:
         # x is divided by its largest entry, too; the product is scaled back in double precision.
