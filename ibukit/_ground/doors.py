@@ -47,7 +47,7 @@ DOORS = {
         "how often each report was seen: a Series, a mapping or a `value_counts()` by its labels, "
         "or an array in the order of the reports. With `weighted=True` the counts are weights",
         REFUSED,
-        "a label that is not named was not seen",
+        "a label that you leave out counts as never reported",
     ),
     "Grid.locate": Door(
         "points: a GeoSeries or GeoDataFrame with a CRS; a frame with the columns lat and lon "
