@@ -52,8 +52,8 @@ DOORS = {
     "Grid.locate": Door(
         "points: a GeoSeries or GeoDataFrame with a CRS; a frame with the columns lat and lon "
         "(also latitude, longitude, lng), in degrees, or x and y, in the grid's unit from its "
-        "south-west corner; an array of (lat, lon). Mechanisms take the codes that it returns with "
-        "`codes=True`, and `Mechanism.tally` reads the same forms",
+        "south-west corner; an array of (lat, lon). Mechanisms take the codes that `locate` "
+        "returns if you say `codes=True`; `Mechanism.tally` also reads points in all these forms",
         "refused, moved to the nearest cell, or left out; the argument `outside` decides",
         REFUSED,
         {"outside": ("raise", "nearest", "drop")},

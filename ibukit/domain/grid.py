@@ -288,7 +288,7 @@ class Grid(Alphabet):
         """Codes of the cells that hold the points; a cell holds its south and west edge.
 
         The northernmost and easternmost edge belong to the last cells. Mechanisms take these codes
-        by ``codes=True``.
+        if you say ``codes=True``.
 
         Parameters
         ----------
