@@ -140,7 +140,7 @@ def what_to_expect() -> str:
         )
     titles = ("Red cards", '"Yes" on average', '"Yes" in 9 of 10 classes', "Estimate below 0")
     return table(
-        (*titles, f"More than {100 * FAR:.0f} points off", "Interval holds the truth"), rows
+        (*titles, f"More than {100 * FAR:.0f} points off", "Interval covers the truth"), rows
     )
 
 
@@ -250,7 +250,7 @@ of item 3. The MLE is where IBU ends, and the interval is that of `to_frame`.
 
 **Afterwards** read {{doc}}`chapters/start-here`, which goes on from here, then
 {{doc}}`chapters/survey`. {{doc}}`chapters/how-sure` explains the interval,
-{{doc}}`chapters/how-many-people` the number of people.
+and {{doc}}`chapters/how-many-people` explains the number of people.
 """
 
 

@@ -17,11 +17,11 @@ class Door:
     Parameters
     ----------
     reads : str
-        What it takes, in words.
+        What the function takes, in words.
     unknown, missing : str
         What becomes of what the mechanism cannot report, and of what is not there.
     words : mapping of str to tuple of str
-        The words that each of its arguments takes, the default first.
+        The words that each argument of the function takes, the default first.
     """
 
     reads: str
@@ -30,7 +30,7 @@ class Door:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-REFUSED = "refused by an error that names the first one"
+REFUSED = "refused, with an error that names the first of them"
 
 DOORS = {
     "Mechanism.tally": Door(
@@ -50,10 +50,11 @@ DOORS = {
         "a label that you leave out counts as never reported",
     ),
     "Grid.locate": Door(
-        "points: a GeoSeries or GeoDataFrame with a CRS; a frame with the columns lat and lon "
-        "(also latitude, longitude, lng), in degrees, or x and y, in the grid's unit from its "
-        "south-west corner; an array of (lat, lon). Mechanisms take the codes that `locate` "
-        "returns if you say `codes=True`; `Mechanism.tally` also reads points in all these forms",
+        "points: a GeoSeries or GeoDataFrame with a coordinate reference system (CRS); a frame "
+        "with the columns lat and lon (also latitude, longitude, lng), in degrees, or x and y, in "
+        "the grid's unit from its south-west corner; an array of (lat, lon). Mechanisms take the "
+        "codes that `locate` returns if you say `codes=True`; `Mechanism.tally` also reads points "
+        "in all these forms",
         "refused, moved to the nearest cell, or left out; the argument `outside` decides",
         REFUSED,
         {"outside": ("raise", "nearest", "drop")},
@@ -81,9 +82,9 @@ DOORS = {
         "a grid the columns are lat and lon, x and y, or row and col, in any order, or one "
         "column of geometries of a GeoDataFrame. If two columns have other names, integers in them "
         "are read as (row, column) and floats as (lat, lon), but mechanisms that report points "
-        "refuse such columns. Eastings and northings are refused, because nothing says their CRS. "
-        "There is one mechanism for all rows, or the values of columns say which; with `groups` "
-        "there is a tally for each group",
+        "refuse such columns. Eastings and northings are refused, because nothing shows which CRS "
+        "they use. There is one mechanism for all rows, or the values of some columns say which "
+        "mechanism a row has; with `groups` there is a tally for each group",
         "refused, moved to the nearest cell of a grid, or left out and counted in `dropped`; "
         "the argument `unknown` decides. Rows left out are assumed to be like the others. "
         "Mechanisms that report points keep points outside the grid where they are, and do not "
@@ -119,17 +120,17 @@ DOORS = {
     ),
     "regress": Door(
         "covariates, a row for each person, as numbers or by a formula, and one report for each "
-        "row, in the forms of `Mechanism.tally`, with one mechanism for all or one for each. With "
-        "`data` columns may be named",
+        "row, in the forms of `Mechanism.tally`, with one mechanism for all or one for each. If "
+        "`data` is given, columns may be named",
         REFUSED,
         REFUSED,
     ),
     "ibukit estimate": Door(
         "CSV (gzipped or not), Parquet, or standard input; takes mechanisms by name, from a matrix "
         "file that names its secrets and reports, or from a file of parameters",
-        "refused by an error that names its line, or treated as by `Tally.from_table`; the "
+        "refused, with an error that names the line, or treated as by `Tally.from_table`; the "
         "option `--unknown` decides",
-        "refused by an error that names its line, or left out; the option `--missing` decides",
+        "refused, with an error that names the line, or left out; the option `--missing` decides",
         {"--unknown": ("raise", "nearest", "keep", "drop"), "--missing": ("raise", "drop")},
     ),
 }

@@ -21,7 +21,7 @@ def section(name, door):
     command = " " in name
     role = f"`{name}` on the command line" if command else f"`ik.{name}`"
     lines = [f"## {role}", "", f"Reads {door.reads}.", ""]
-    lines += [f"- Unknown: {door.unknown}.", f"- Missing: {door.missing}."]
+    lines += [f"- Unknown values: {door.unknown}.", f"- Missing values: {door.missing}."]
     for argument, words in door.words.items():
         shown = ", ".join(f'`"{word}"`' for word in words)
         lines.append(f"- `{argument}` takes {shown}; the first is the default.")
