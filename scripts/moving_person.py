@@ -64,7 +64,7 @@ def person() -> dict[str, Any]:
         {x / 100: f"{x / 100:g}" for x in (0, 2, 4, 6)},
         220,
         "The distribution of the ages of all people, grey, and of those with the chosen report,"
-        " blue: near the report it is higher than the grey.",
+        " blue: near the report the blue curve is higher than the grey area.",
     )
     posterior["x"]["title"] = "age"
     posterior["y"]["title"] = "probability of the age"
@@ -107,7 +107,7 @@ def person() -> dict[str, Any]:
             "text": (
                 "With probability {near} % a person aged {age} reports an age at most 5 years off."
                 " Those who report {report} are {mean} years old on average, with a standard"
-                " deviation of {sd}; all people are {before}, with {spread}."
+                " deviation of {sd}; for all people these numbers are {before} and {spread}."
             ),
             "values": {
                 "near": table("mechanism age", near),
