@@ -25,7 +25,7 @@ INTRODUCED = {
     "*likelihood*": "likelihood*",
     "*maximum likelihood estimate*": "MLE",
     "*nat*": "nats",
-    "on average over the people, we would have to move": "{term}`EMD`",
+    "we would have to move the people in it that far": "{term}`EMD`",
 }
 SUM = re.compile(r"^([\d.]+) × ([\d.]+) \+ ([\d.]+) × ([\d.]+) = ([\d.]+) \+ ([\d.]+) = ([\d.]+)")
 
