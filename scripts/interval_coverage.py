@@ -48,8 +48,8 @@ RANDOM = ("betting", "bootstrap", "credible", "calibrated", "auto")
 # Methods that are measured by half as many draws, in the corners and a third of the rest.
 SLOW = ("guaranteed", "betting", "bootstrap", "credible", "calibrated")
 CORNERS = ("vertex", "two values")
-# Betting needs reports that can be listed, which points of a plane cannot. Elsewhere three questions
-# take .5 to .8 seconds by credible intervals, and .3 to 5 by calibrated ones.
+# Betting needs reports that can be listed, which points of a plane cannot. Elsewhere three
+# questions take .5 to .8 seconds by credible intervals, and .3 to 5 by calibrated ones.
 FAMILIES = ("k-RR", "line", "plane", "unary", "subset", "matrix")
 FAMILIES_OF = {
     "betting": tuple(family for family in FAMILIES if family != "plane"),
