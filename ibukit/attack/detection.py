@@ -119,7 +119,7 @@ def detect_poisoning(
     For P the maximiser, :math:`\max g` is 1 up to its gap: the certificate of an estimate is what
     makes it a test.
 
-    Adversaries who divide themselves among many reports are found only as far as one of these
+    Adversaries who spread over many reports are found only as far as one of these
     stands out.
 
     References

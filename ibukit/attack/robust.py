@@ -154,7 +154,7 @@ def robust_mle(
     others. The reports are found one by one; no proof says that no others together would fit
     better.
 
-    What is not found: adversaries who divide themselves among so many reports that none of these
+    What is not found: adversaries who spread over so many reports that none of these
     stands out by itself (in the book's experiment, 1 % of 10,000 reports divided among nine
     neighbouring places of 165); and, here or in any other way, adversaries who keep to the
     mechanism and lie about their secret: they are an honest population (`poison_inputs`).
