@@ -28,6 +28,7 @@ PARTS = (
     *("protocol_solvers", "libraries", "figure9", "gibbs", "threads"),
     *(
         "planes",
+        "small_planes",
         "cell_errors",
         "ranges",
         "optimal_private",
