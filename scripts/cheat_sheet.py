@@ -30,7 +30,7 @@ CALLS = {
 }
 METHODS = {
     "auto": "`auto`, the default",
-    "profile": "`profile`, the textbook's",
+    "profile": "`profile`, the textbook's method",
     "wald": "`wald`, ± 1.96 standard errors",
     "bootstrap": "`bootstrap`",
     "calibrated": "`calibrated`, by simulation",
@@ -126,8 +126,8 @@ mechanism, a true distribution, a number of people and a share to be estimated.
 
 ## Mechanisms
 
-The errors are those for {K} equally common secrets, {N:,} reports and ε = {EPSILON:g}. For
-geometric noise ε is per step, so distant secrets are protected less.
+The errors are for {K} equally common secrets, {N:,} reports and ε = {EPSILON:g}. For
+geometric noise ε is per step, so distant secrets are protected less than near ones.
 
 {errors()}
 """

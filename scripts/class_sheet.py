@@ -202,7 +202,7 @@ The class has $n$ people, and $y$ of them say "yes".
    quotient: ______ .
 4. *How sure?* The standard error of the share in item 1 is
    $2\\sqrt{{y\\,(n-y)/n}}\\,/\\,n$ = ______ .
-   Twice this error, up and down, gives a rough interval: from ______ to ______ %.
+   Twice this error on either side gives a rough interval: from ______ to ______ %.
 5. *Turn the cards over.* The true share is ______ %. How far off were you?
 
 With the package, for 12 "no" and 8 "yes":
@@ -218,8 +218,9 @@ print(ik.mle(coin.tally_counts([12, 8])).to_frame(level=0.95).round(2))
 ## For the teacher
 
 Allow five minutes to explain, ten to toss and count, and fifteen to compute. Then let the groups
-compare their results and turn the cards over. The numbers below are exact: they add up the
-binomial probabilities of all outcomes of {N} people. The last three columns are shares of classes.
+compare their results and turn the cards over. The numbers below are exact: they are sums of
+binomial probabilities over all outcomes of {N} people. The last three columns are shares of
+classes.
 
 {what_to_expect()}
 
@@ -243,8 +244,8 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
   a real question, take something harmless, and let anyone refuse.
 - *More or fewer people.* The formulas hold for every $n$; the tables are for {N}.
 
-**Every outcome.** INV undoes the coin as in item 1; the step is that of item 2, and the gap that
-of item 3. The MLE is where IBU ends, and the interval is that of `to_frame`.
+**Every outcome.** INV undoes the coin as in item 1; items 2 and 3 explain the step and the gap.
+The MLE is where IBU ends, and `to_frame` gives the interval.
 
 {every_outcome()}
 

@@ -120,8 +120,8 @@ DOORS = {
     ),
     "regress": Door(
         "covariates, a row for each person, as numbers or by a formula, and one report for each "
-        "row, in the forms of `Mechanism.tally`, with one mechanism for all or one for each. If "
-        "`data` is given, columns may be named",
+        "row, in the forms of `Mechanism.tally`, with one mechanism for all rows or one for each "
+        "row. If `data` is given, columns may be named",
         REFUSED,
         REFUSED,
     ),

@@ -1,7 +1,7 @@
 """Survey designs by name: randomized response and other indirect questions.
 
-The public door to the room `ibukit.mechanisms.surveys`. Labels are those of people without the
-sensitive attribute and of those with it, in this order:
+The public door to the room `ibukit.mechanisms.surveys`. The first label is for people without the
+sensitive attribute, the second for people with it:
 
 >>> import ibukit as ik
 >>> design = ik.surveys.Crosswise(["no", "yes"], p=0.25)

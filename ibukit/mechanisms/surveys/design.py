@@ -28,8 +28,8 @@ class SurveyDesign(FiniteMechanism):
     Parameters
     ----------
     labels : sequence of two labels
-        The label of people without the sensitive attribute, then that of people with it, such as
-        ("no", "yes").
+        The label of people without the sensitive attribute, then the label of people with it,
+        such as ("no", "yes").
 
     Raises
     ------
