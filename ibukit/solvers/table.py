@@ -103,9 +103,9 @@ def _line(problem: Problem, tol: float) -> tuple[Floats, int]:
     return line.maximise(problem.channel, problem.q, tol)
 
 
-def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
+def _plane(problem: Problem, tol: float) -> tuple[Floats, int, str]:
     assert isinstance(problem.channel, PlaneChannel)
-    return plane.maximise(problem.channel, problem.q, tol)
+    return plane.maximise_and_tell(problem.channel, problem.q, tol)
 
 
 def _is_structured(channel: Channel) -> bool:
@@ -273,9 +273,7 @@ SOLVERS = (
         "reports of one planar mechanism on a large grid",
         _is_instance(PlaneChannel),
         _always,
-        lambda problem: (
-            f"interior point with Fourier transforms: noise on a grid of {problem.k} cells"
-        ),
+        lambda problem: f"noise on a grid: {problem.k} cells",
         _plane,
     ),
     Solver(

@@ -66,8 +66,13 @@ MAX_MASS_ELSEWHERE = 1e-4
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None:
-    """The distribution and the steps taken; None if it is not certified to `tol`, or not unique."""
+def maximise(
+    matrix: Floats, q: Floats, tol: float, work_of_path: float | None = None
+) -> tuple[Floats, int] | None:
+    """The distribution and the steps taken; None if it is not certified to `tol`, or not unique.
+
+    By default the path is that of a dense matrix.
+    """
     k, s = matrix.shape
     few = k <= MAX_K_ALL_CANDIDATES and k <= s
     # At a rough tolerance the path takes few steps as well.
@@ -75,7 +80,9 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
         return None
     theta = _start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
     candidates = _first_candidates(theta, s)
-    work, work_of_path = 0.0, _work_of_path(k, s)
+    work = 0.0
+    if work_of_path is None:
+        work_of_path = _work_of_path(k, s)
     nu = np.dot(theta, matrix)
     g = np.dot(matrix, q / nu)
     excess, worst = _max(g) - 1, np.inf
