@@ -52,7 +52,8 @@ def mle(
 
         - "closed-form": reports of one k-RR mechanism, O(k);
         - "line": of one geometric mechanism on a line, O(k) per step;
-        - "plane": of one planar mechanism on a large grid, by Fourier transforms;
+        - "plane": of one planar mechanism on a large grid, by Fourier transforms, or by constrained
+          Newton steps if few cells of a smaller one have mass;
         - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many
           reports of other kinds, alone or pooled with any;
         - "pooled": k-RR, geometric and dense channels, with normal equations that use their
