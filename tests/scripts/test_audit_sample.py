@@ -39,6 +39,11 @@ def test_each_sample_has_its_evidence(seed, capsys):
     assert "\n! " not in shown
 
 
+def test_no_sentence_of_the_book_lacks_its_evidence():
+    # Three samples of thirty find a single one in a third of all cases.
+    assert [one.text for one in audit_sample.sentences() if not one.evidence] == []
+
+
 def page(*cells):
     return nbformat.v4.new_notebook(cells=cells)
 
