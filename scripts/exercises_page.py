@@ -15,9 +15,9 @@ nosearch: true
 
 # All exercises
 
-Here are all {count} exercises of the book, by difficulty, in the order of the chapters. There are
-no solutions on this page, so that you can print it for a class. The title of an exercise leads to
-the exercise in its chapter, where the solution is folded below.
+Here are all {count} exercises of the book, sorted by difficulty and, within each level, in the
+order of the chapters. There are no solutions on this page, so that you can print it for a class.
+The title of an exercise leads to the exercise in its chapter, where the solution is folded below.
 
 {levels}
 
