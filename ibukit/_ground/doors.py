@@ -107,7 +107,8 @@ DOORS = {
         REFUSED,
     ),
     "scale.tally": Door(
-        "partitions of Dask, or files of rows of bits on disk, whose reports stay where they are",
+        "Dask partitions, or files on disk that hold rows of bits;"
+        " in both cases the reports stay where they are stored",
         REFUSED,
         REFUSED,
     ),
