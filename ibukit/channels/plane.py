@@ -336,15 +336,16 @@ class PlaneChannel(Channel):
         kinds, cells = np.where(far, 0, self.kinds), np.where(far[:, None], 0, self.cells)
         places, flat = np.divmod(secrets, self.shape[1]), self.kernels.ravel()
         _, rows, cols = self.kernels.shape
+        first, has_far = kinds * rows * cols, bool(far.any())
         for start in range(0, len(secrets), ROWS_AT_A_TIME):
             some = slice(start, start + ROWS_AT_A_TIME)
             down, along = (
                 np.abs(place[some, None] - cell)
                 for place, cell in zip(places, cells.T, strict=True)
             )
-            if far.any():
+            if has_far:
                 down[:, far] = along[:, far] = 0
-            flat.take((kinds * rows + down) * cols + along, out=entries[some])
+            flat.take(first + down * cols + along, out=entries[some])
             entries[some] *= self.scale * self.factor[secrets[some], None]
         if self.columns.size:
             entries[:, far] = self.columns[secrets]

@@ -46,10 +46,11 @@ def maximise_and_tell(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Flo
 
     Return the best point, the steps taken, and the algorithm in words.
     """
-    if channel.k * channel.size <= MAX_ENTRIES:
+    k, s = channel.k, channel.size
+    if k * s <= MAX_ENTRIES and least_squares_steps.applies(k, s, tol):
         matrix = channel.matrix()
         matrix /= np.maximum.reduce(matrix, axis=0)
-        sparse = least_squares_steps.maximise(matrix, q, tol, WORK_A_CELL * channel.k)
+        sparse = least_squares_steps.maximise(matrix, q, tol, WORK_A_CELL * k)
         if sparse is not None:
             return *sparse, "constrained Newton steps"
     return *maximise(channel, q, tol), "an interior point with Fourier transforms"

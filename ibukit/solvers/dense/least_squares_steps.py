@@ -65,6 +65,16 @@ CLEARLY_BELOW = 1e-6
 MAX_MASS_ELSEWHERE = 1e-4
 
 
+def applies(k: int, s: int, tol: float) -> bool:
+    """Return False where the path is better from the start, before any matrix is made."""
+    # At a rough tolerance the path takes few steps as well.
+    return _are_all_candidates(k, s) or tol <= EXACT_BELOW
+
+
+def _are_all_candidates(k: int, s: int) -> bool:
+    return k <= MAX_K_ALL_CANDIDATES and k <= s
+
+
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
 def maximise(
     matrix: Floats, q: Floats, tol: float, work_of_path: float | None = None
@@ -74,9 +84,8 @@ def maximise(
     By default the path is that of a dense matrix.
     """
     k, s = matrix.shape
-    few = k <= MAX_K_ALL_CANDIDATES and k <= s
-    # At a rough tolerance the path takes few steps as well.
-    if not few and tol > EXACT_BELOW:
+    few = _are_all_candidates(k, s)
+    if not applies(k, s, tol):
         return None
     theta = _start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
     candidates = _first_candidates(theta, s)
