@@ -25,7 +25,6 @@ SIDES = (20, 24, 26, 27, 28, 32, 36, 40, 45, 48, 56, 64)
 ROUNDS = 3
 # With a matrix the larger ones take minutes.
 MAX_SIDE_OF_MATRIX = 48
-COLUMNS = ("mle_s", "dense_s")
 MECHANISMS: dict[str, Callable[[ik.Grid], ik.Mechanism]] = {
     "planar, eps = .5": lambda grid: ik.PlanarGeometric(grid, 0.5),
     "planar, eps = 1.5": lambda grid: ik.PlanarGeometric(grid, 1.5),
@@ -49,15 +48,16 @@ def measured(side: int, name: str) -> dict[str, object]:
         calls["dense_s"] = lambda: ik.mle(reports, method="dense")
     rounds = [{key: clocked(call) for key, call in calls.items()} for _ in range(ROUNDS)]
     estimate = rounds[0]["mle_s"][0]
-    _, smooth = clocked(lambda: ik.smooth(reports))
-    row = {"mechanism": name, "side": side, "distinct": len(reports.counts)}
-    seconds = {key: float(np.median([each[key][1] for each in rounds])) for key in calls}
-    return (
-        row
-        | {key: float(f"{seconds[key]:.3g}") if key in seconds else None for key in COLUMNS}
-        | {"gap": float(f"{estimate.gap:.1e}"), "iterations": estimate.n_iter}
-        | {"smooth_s": float(f"{smooth:.3g}")}
-    )
+    seconds = {key: np.median([each[key][1] for each in rounds]) for key in calls}
+    seconds["smooth_s"] = clocked(lambda: ik.smooth(reports))[1]
+    return {
+        "mechanism": name,
+        "side": side,
+        "distinct": len(reports.counts),
+        "gap": float(f"{estimate.gap:.1e}"),
+        "iterations": estimate.n_iter,
+        **{key: float(f"{value:.3g}") for key, value in seconds.items()},
+    }
 
 
 def main() -> None:
