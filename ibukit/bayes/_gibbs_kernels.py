@@ -113,7 +113,8 @@ def surrogate_walk(
     first: Ints,
     second: Ints,
     from_prior: NDArray[np.bool_],
-    parts: Floats,
+    gammas: Floats,
+    exponentials: Floats,
     normals: Floats,
     log_uniforms: Floats,
 ) -> None:
@@ -125,6 +126,9 @@ def surrogate_walk(
     move from the parabola's normal distribution. The first suits where the parabola is flat, the
     second where it is steep. The part of the target that is not in the proposal decides about
     acceptance: the parabola's change in the first case, the prior's in the second.
+
+    A division is one of a Dirichlet law, drawn as in `_dirichlet` from `gammas`, of shape alpha +
+    1, and `exponentials`.
     """
     for i in range(len(first)):
         x, y = first[i], second[i]
@@ -133,9 +137,13 @@ def surrogate_walk(
         curvature = hessian[x, x] + hessian[y, y] - 2 * hessian[x, y]
         rise = slope[x] - slope[y]
         if from_prior[i]:
+            odds = math.log(gammas[i, 0] / gammas[i, 1])
+            odds += exponentials[i, 1] / alpha[y] - exponentials[i, 0] / alpha[x]
+            small = math.exp(-abs(odds))
+            mass = (p[x] + p[y]) / (1.0 + small)
+            to_x, to_y = (mass, mass * small) if odds > 0 else (mass * small, mass)
+            to_x, to_y = max(to_x, MIN_DRAWN), max(to_y, MIN_DRAWN)
             # p + moved would leave only the rounding of the large entry in a tiny one.
-            mass = p[x] + p[y]
-            to_x, to_y = max(mass * parts[i, 0], MIN_DRAWN), max(mass * parts[i, 1], MIN_DRAWN)
             moved = to_x - p[x] if p[x] < p[y] else p[y] - to_y
             log_ratio = moved * rise - moved * moved * curvature / 2
         else:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.random import Generator
 
 from ibukit._ground.arguments import Floats
-from ibukit.bayes._dirichlet import dirichlet
 from ibukit.bayes._gibbs_kernels import surrogate_walk
 from ibukit.channels import facts
 from ibukit.solvers import Problem, best_found
@@ -93,6 +92,9 @@ def walk_end(
     k, moves = len(p), moves * len(p)
     first = rng.integers(0, k, moves)
     second = (first + rng.integers(1, k, moves)) % k
+    from_prior = rng.random(moves) < 0.5
+    # Of one number numpy draws four times as quickly as of an array that repeats it.
+    shapes = alpha[0] if (alpha == alpha[0]).all() else alpha[np.stack([first, second], axis=1)]
     end = p.copy()
     surrogate_walk(
         end,
@@ -101,8 +103,9 @@ def walk_end(
         alpha,
         first,
         second,
-        rng.random(moves) < 0.5,
-        dirichlet(np.stack([alpha[first], alpha[second]], axis=1), rng),
+        from_prior,
+        rng.standard_gamma(shapes + 1, (moves, 2)),
+        rng.standard_exponential((moves, 2)),
         rng.standard_normal(moves),
         -rng.standard_exponential(moves),
     )
