@@ -190,7 +190,9 @@ def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> End
     it is out for certain, to the first that is accepted, and bisection refines the end between the
     two. Accepted answers between two rejected neighbours may be missed. Draws stop early where the
     result is clear. If there are at most 4,096 possible tallies, all of
-    them are weighed by their probabilities, without draws.
+    them are weighed by their probabilities, without draws. Of geometric noise on a plane the cells
+    of a window are listed, outside which fewer than one report in a million is expected; all others
+    count as one report.
 
     Otherwise each end begins at the profile's. There `draws` tallies are drawn from the most likely
     distribution with that value of w . theta, and their ratios give the next threshold, until two

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit.intervals.listed.window import listed_reports
 from ibukit.intervals.resampling import seeded
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.mechanisms.draws import drawable
@@ -47,13 +47,12 @@ class ListedLaw:
     @classmethod
     def of(cls, tally: Tally) -> ListedLaw | None:
         """Return the law of the tally's reports; None if these cannot be listed, or are many."""
-        mechanisms: list[Any] = [part.mechanism for part in tally.parts]
-        require_law(mechanisms, "a draw of other reports")
+        require_law([part.mechanism for part in tally.parts], "a draw of other reports")
         if tally.k > MAX_LISTED_SECRETS:
             return None
         try:
-            # What merges reports of the same information has the same likelihood ratios.
-            listed = [mechanism.as_finite() for mechanism in mechanisms]
+            most = MAX_LISTED_ENTRIES // tally.k
+            listed = [listed_reports(part, most) for part in tally.parts]
         except ValueError:
             return None
         if sum(each.k * each.m for each in listed) > MAX_LISTED_ENTRIES:
