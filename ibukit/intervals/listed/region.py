@@ -5,16 +5,9 @@ answer, whose ratio is at least the observed one is above 1 - level. Tallies tha
 observed one belong to the share. It is no monotone function of v, because the tallies are discrete:
 the accepted answers may have gaps. Each end is therefore sought from outside.
 
-The likelihood ratio is at most :math:`2 n\,\mathrm{KL}(q\,\|\,\theta M)`, for which [agrawal]_
-
-.. math:: P(n\,\mathrm{KL} \ge t) \le e^{d - t} (t / d)^d \quad (t > d),
-
-d the degrees of freedom of the counts. Answers with a larger ratio than this allows are out. From
-there a number of evenly spaced answers is tested, and the first one that is accepted is refined by
-bisection against its neighbour.
-
-.. [agrawal] Agrawal, "Finite-sample concentration of the multinomial in relative entropy", IEEE
-   Trans. Inf. Theory 66, 2020.
+Answers whose ratio is above `largest_ratio` are out for certain. From there a number of evenly
+spaced answers is tested, and the first one that is accepted is refined by bisection against its
+neighbour.
 """
 
 from __future__ import annotations
@@ -24,13 +17,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.intervals.listed._ratio_kernels import maximum, reach
 from ibukit.intervals.listed.fixed_answer import FACE_TOLERANCE, FixedAnswer, most_likely
+from ibukit.intervals.listed.largest_ratio import largest_ratio
 from ibukit.intervals.listed.law import ListedLaw
 from ibukit.intervals.profile import Profile
 from ibukit.intervals.resampling import rank_of, seeded
@@ -78,7 +71,7 @@ class ListedRegion:
         self._seeds = seeded(seed).integers(2**63, size=draws)
         # Accepted is what so many drawn ratios reach.
         self._needed = draws - rank_of(draws, level) + 1
-        self._largest = 2 * _largest_divergence(law.freedom, 1 - level)
+        self._largest = largest_ratio(likelihood.k, law.freedom, self._n, 1 - level)
 
     def highest(self, w: Floats) -> float:
         """Return the value of w . theta above which no answer was accepted."""
@@ -180,14 +173,3 @@ class ListedRegion:
             else:
                 outside, root_outside = v, math.sqrt(result.ratio)
         return outside
-
-
-def _largest_divergence(freedom: int, error: float) -> float:
-    """Return the n KL that tallies exceed with a probability of at most `error`."""
-    d = max(freedom, 1)
-
-    def excess(t: float) -> float:
-        return t - d - d * math.log(t / d) + math.log(error)
-
-    # At 2 d - 2 log(error) + 2 d the bound is already smaller.
-    return float(scipy.optimize.brentq(excess, d, 10 * d - 4 * math.log(error)))
