@@ -332,7 +332,11 @@ def test_moves_of_a_walk_keep_mass_slope_and_the_law():
     def move(x, y, from_prior, log_uniform, parts=(0.25, 0.75), normal=0.4):
         q, own = start.copy(), slope.copy()
         arrays = [np.array([i]) for i in (x, y, from_prior)]
-        numbers = np.array([parts]), np.array([normal]), np.array([log_uniform])
+        # Gamma(alpha) is Gamma(alpha + 1) times e^(-exponential / alpha).
+        exponentials = np.array([0.4, 1.1])
+        gammas = 2 * np.array(parts) * np.exp(exponentials / alpha[[x, y]])
+        numbers = np.array([gammas]), np.array([exponentials])
+        numbers += np.array([normal]), np.array([log_uniform])
         gibbs.surrogate_walk(q, own, hessian, alpha, *arrays, *numbers)
         assert q.sum() == pytest.approx(1, rel=1e-14)
         np.testing.assert_allclose(own, slope - hessian @ (q - start), rtol=1e-12)
