@@ -242,7 +242,7 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
   3 × 3 = 9 instead of 3. Shuffle and deal again; then you may add up the rounds in one tally.
 - *A real question.* The cards are better than a secret: you can turn them over. If you do ask
   a real question, take something harmless, and let anyone refuse.
-- *More or fewer people.* The formulas hold for every $n$; the tables are for {N}.
+- *More or fewer than {N} people.* The formulas hold for every $n$; the tables are for {N}.
 
 **Every outcome.** INV undoes the coin as in item 1; items 2 and 3 explain the step and the gap.
 The MLE is where IBU ends, and `to_frame` gives the interval.
