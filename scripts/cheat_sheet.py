@@ -80,7 +80,9 @@ def intervals() -> str:
         (words, found[f"worst_{name}"], found[f"typical_{name}"], found[f"cost_{name}"])
         for name, words in METHODS.items()
     ]
-    return table(("Method", "Least coverage", "Typical", "Width, relative to the profile's"), rows)
+    return table(
+        ("Method", "Least coverage", "Typical coverage", "Width, relative to `profile`"), rows
+    )
 
 
 def errors() -> str:

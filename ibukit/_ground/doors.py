@@ -44,8 +44,9 @@ DOORS = {
         REFUSED,
     ),
     "FiniteMechanism.tally_counts": Door(
-        "how often each report was seen: a Series, a mapping or a `value_counts()` by its labels, "
-        "or an array in the order of the reports. With `weighted=True` the counts are weights",
+        "how often each report was seen: a Series, a mapping or a `value_counts()`, which are read "
+        "by their labels, or an array in the order of the reports. With `weighted=True` the counts "
+        "are weights",
         REFUSED,
         "a label that you leave out counts as never reported",
     ),
@@ -70,21 +71,23 @@ DOORS = {
     ),
     "Rappor.tally_sums": Door(
         "how many reports have a 1 at each bit, and the number of reports, for estimates that need "
-        "no more: a Series or a mapping by its labels, or an array in the order of the secrets",
+        "nothing else: a Series or a mapping, which are read by their labels, or an array in the "
+        "order of the secrets",
         REFUSED,
         REFUSED,
     ),
     "Tally.from_table": Door(
-        "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files, "
-        "of a folder or a pattern. Folders with names such as `version=1` become columns, and "
-        "names that begin with `_` or `.` are skipped. A string counts as the label, number or key "
-        "that is spelt the same way. Rows of bits are strings, lists or a column for each bit. On "
-        "a grid the columns are lat and lon, x and y, or row and col, in any order, or one "
-        "column of geometries of a GeoDataFrame. If two columns have other names, integers in them "
-        "are read as (row, column) and floats as (lat, lon), but mechanisms that report points "
-        "refuse such columns. Eastings and northings are refused, because nothing shows which CRS "
-        "they use. There is one mechanism for all rows, or the values of some columns say which "
-        "mechanism a row has; with `groups` there is a tally for each group",
+        "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files,"
+        " of a folder, or of all files whose names match a pattern. Folders with names such as "
+        "`version=1` become columns, and names that begin with `_` or `.` are skipped. A string "
+        "counts as the label, number or key that is spelt the same way. Rows of bits are strings, "
+        "lists or a column for each bit. On a grid the columns are lat and lon, x and y, or row "
+        "and col, in any order, or, in a GeoDataFrame, one column of geometries. If two columns "
+        "have other names, integers in them are read as (row, column) and floats as (lat, lon), "
+        "but mechanisms that report points refuse such columns. Eastings and northings are "
+        "refused, because nothing shows which CRS they use. There is one mechanism for all rows, "
+        "or the values of some columns say which mechanism a row has; with `groups` there is a "
+        "tally for each group",
         "refused, moved to the nearest cell of a grid, or left out and counted in `dropped`; "
         "the argument `unknown` decides. Rows left out are assumed to be like the others. "
         "Mechanisms that report points keep points outside the grid where they are, and do not "
@@ -96,13 +99,14 @@ DOORS = {
     "Tally.from_likelihoods": Door(
         "likelihoods of what was observed, with a row for each observation and a column for each "
         "secret, where each row may have a factor of its own. Frames and Series are read by their "
-        "labels, arrays in order, and matrices may be sparse; weights go in with `weighted=True`",
+        "labels, arrays by position, and matrices may be sparse; weights go in with "
+        "`weighted=True`",
         REFUSED,
         REFUSED,
     ),
     "MatrixMechanism.from_trials": Door(
-        "whole numbers of trials, a row for each secret and a column for each report: frames by "
-        "their labels, arrays in order",
+        "whole numbers of trials, with a row for each secret and a column for each report. Frames "
+        "are read by their labels, arrays by position",
         REFUSED,
         REFUSED,
     ),
@@ -113,24 +117,24 @@ DOORS = {
         REFUSED,
     ),
     "unfold": Door(
-        "counts of bins, also expected or weighted ones, and a matrix: frames and Series by their "
-        "labels, arrays in order. Two-dimensional bins need either a four-dimensional matrix or "
-        "labels",
+        "counts in bins, which may be expected or weighted counts, and a matrix. Frames and Series"
+        " are read by their labels, arrays by position. Two-dimensional bins need either a "
+        "four-dimensional matrix or labels",
         REFUSED,
         REFUSED,
     ),
     "regress": Door(
-        "covariates, a row for each person, as numbers or by a formula, and one report for each "
-        "row, in the forms of `Mechanism.tally`, with one mechanism for all rows or one for each "
-        "row. If `data` is given, columns may be named",
+        "covariates, with a row for each person, given as numbers or by a formula, and one report "
+        "for each row, in the forms that `Mechanism.tally` reads, with one mechanism for all rows "
+        "or a mechanism for each row. If `data` is given, its columns may be named",
         REFUSED,
         REFUSED,
     ),
     "ibukit estimate": Door(
         "CSV (gzipped or not), Parquet, or standard input; takes mechanisms by name, from a matrix "
         "file that names its secrets and reports, or from a file of parameters",
-        "refused, with an error that names the line, or treated as by `Tally.from_table`; the "
-        "option `--unknown` decides",
+        "refused, with an error that names the line, or treated as `Tally.from_table` treats them; "
+        "the option `--unknown` decides",
         "refused, with an error that names the line, or left out; the option `--missing` decides",
         {"--unknown": ("raise", "nearest", "keep", "drop"), "--missing": ("raise", "drop")},
     ),
