@@ -37,6 +37,7 @@ PARTS = (
         "few_atoms",
         "pools",
         "transport",
+        "tables_of_reports",
     ),
 )
 ONE_THREAD = (
