@@ -17,7 +17,7 @@ CALLS = {
     "To count the reports of a table or file": "t = ik.Tally.from_table(table, mechanism)",
     "The distribution, with a proof that no other fits better": "ik.mle(t)",
     "The distribution, if neighbours are alike": 'ik.smooth(t, of="frequencies")',
-    "A mean, under a prior that you can defend": "ik.posterior_mean(t, alpha)",
+    "The distribution, under a prior that you can defend": "ik.posterior_mean(t, alpha)",
     "An interval for each share, or for a sum": "estimate.interval(0.95, of=[...])",
     "A band for all shares at once": "estimate.band(0.95)",
     "To compare two groups, or two dates": "ik.compare(t1, t2)",

@@ -88,7 +88,7 @@ def liars() -> dict[str, Any]:
         "pad": {"x": "liars"},
     }
     return {
-        "title": "A lonely place in Paris: beta, and the share of liars",
+        "title": "Reports from a lonely place in Paris, for each beta and share of liars",
         "controls": [
             {
                 "name": "beta",

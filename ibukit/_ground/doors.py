@@ -38,8 +38,8 @@ DOORS = {
         "codes with `codes=True`. Rows of bits may also be strings, such as "
         '"0101", or "0x05" in hexadecimal digits; if a report consists of a number and some bits, '
         "the number comes first. Over a grid reports are pairs (row, column), or points in the "
-        "forms that `Grid.locate` reads; `tally_points` reads the points of mechanisms that report "
-        "points",
+        "forms that `Grid.locate` reads; if the mechanism itself reports points, use "
+        "`tally_points`",
         REFUSED,
         REFUSED,
     ),
