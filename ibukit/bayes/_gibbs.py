@@ -15,6 +15,8 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.extras import missing_extra
 from ibukit.bayes._chains import N_CHAINS, Chains
 from ibukit.bayes._lost_reports import LossyChains
+from ibukit.bayes._small_matrix import quick_channel
+from ibukit.channels import Channel
 from ibukit.tally.tally import Tally
 
 # Limits of rank-normalised split R-hat and of the bulk effective sample size of four chains, as
@@ -93,7 +95,7 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
     _arviz()
     lossy = tally.efficiency is not None
     chains: Chains | LossyChains = (LossyChains if lossy else Chains)(tally, alpha, rng)
-    n = tally.n
+    channel, q, n = quick_channel(tally), tally.frequencies, tally.n
     thin = 1
     with tqdm(desc="gibbs", unit=" sweeps", leave=False, disable=None, delay=1) as bar:
         chains.warm_up(WARM_UP, bar.update)
@@ -108,7 +110,7 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
                 # with less variance.
                 # Those of people whose reports get lost are not known; there it is p itself.
                 frequencies[:, i] = (
-                    p if lossy else [_expected_frequencies(tally, each) for each in p]
+                    p if lossy else [_expected_frequencies(channel, q, each) for each in p]
                 )
                 assigned = (
                     chains.draw_assigned() if of == "frequencies" or chains.needs_secrets else None
@@ -132,9 +134,9 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
             thin = min(max(2 * thin, math.ceil(1.2 * min(shortfall, 6) * thin)), max_thin)
 
 
-def _expected_frequencies(tally: Tally, p: Floats) -> Floats:
+def _expected_frequencies(channel: Channel, q: Floats, p: Floats) -> Floats:
     """Expected frequencies E[F_x | p, reports] = p_x sum_z q_z M_xz / (p M)_z."""
-    frequencies: Floats = p * tally.operator.adjoint(tally.frequencies / tally.operator.forward(p))
+    frequencies: Floats = p * channel.adjoint(q / channel.forward(p))
     return frequencies / frequencies.sum()
 
 

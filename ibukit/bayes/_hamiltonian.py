@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -20,7 +21,9 @@ from scipy.linalg import cholesky, solve_triangular
 
 from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs_kernels import MIN_DRAWN, travel
+from ibukit.bayes._small_matrix import quick_channel
 from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walk_end
+from ibukit.channels import Channel
 from ibukit.fisher_information import contrasts
 from ibukit.tally.tally import Tally
 
@@ -81,6 +84,11 @@ class Trajectories:
         parabola = moves.centre, moves.slope, hessian
         return cls(moves.tally, prior_exponents, *parabola, root, covariance, centre)
 
+    @cached_property
+    def channel(self) -> Channel:
+        """The channel of the reports seen."""
+        return quick_channel(self.tally)
+
     def weight(self, p: Floats) -> float:
         """Log-weight W, up to a constant: log-density less the parabola."""
         return self.log_density(p) - self.parabola(p)
@@ -89,7 +97,7 @@ class Trajectories:
         """Log-density of the posterior, up to a constant."""
         # If a report is impossible the log-likelihood is -inf, and the end is refused.
         with np.errstate(divide="ignore"):
-            value = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
+            value = float(self.tally.counts @ np.log(self.channel.forward(p)))
         exponents = self.prior_exponents
         return value if exponents is None else value + float(exponents @ np.log(p))
 
@@ -134,8 +142,8 @@ class Trajectories:
         The third derivative of the log-likelihood adds a mean slope: sum_z M_z counts_z / (theta
         M)_z^3 times the mean square of the deviations of (p M)_z. Without it more ends are refused.
         """
-        operator = self.tally.operator
+        channel = self.channel
         start, counts = self.tangent_point, self.tally.counts
-        squares = np.mean([operator.forward(draw - start) ** 2 for draw in draws], axis=0)
-        bent = operator.adjoint(counts * squares / operator.forward(start) ** 3)
+        squares = np.mean([channel.forward(draw - start) ** 2 for draw in draws], axis=0)
+        bent = channel.adjoint(counts * squares / channel.forward(start) ** 3)
         return replace(self, slope=self.slope + bent, centre=self.centre + self.covariance @ bent)

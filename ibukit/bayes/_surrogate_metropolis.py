@@ -11,13 +11,15 @@ poor one is only refused more often.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 
 from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs_kernels import surrogate_walk
-from ibukit.channels import facts
+from ibukit.bayes._small_matrix import quick_channel
+from ibukit.channels import Channel, facts
 from ibukit.solvers import Problem, best_found
 from ibukit.solvers.bits import MIN_ROWS_PER_SECRET, BitReports
 from ibukit.tally.tally import Tally, TallyPart
@@ -58,6 +60,11 @@ class SurrogateMoves:
         hessian = np.sum([_hessian(part, centre) for part in tally.parts], axis=0)
         return cls(tally, alpha, centre, slope, np.ascontiguousarray(hessian))
 
+    @cached_property
+    def channel(self) -> Channel:
+        """The channel of the reports seen."""
+        return quick_channel(self.tally)
+
     def __call__(self, p: Floats, rng: Generator) -> Floats:
         """Move each chain by one step, p of shape (chains, k)."""
         return np.array([self._step(each, rng) for each in p])
@@ -78,7 +85,7 @@ class SurrogateMoves:
     def _surrogate_error(self, p: Floats) -> float:
         """Log-likelihood less the parabola, L - Q."""
         deviation = p - self.centre
-        likelihood = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
+        likelihood = float(self.tally.counts @ np.log(self.channel.forward(p)))
         return likelihood - float(self.slope @ deviation - deviation @ self.hessian @ deviation / 2)
 
 
