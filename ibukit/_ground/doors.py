@@ -124,9 +124,9 @@ DOORS = {
         REFUSED,
     ),
     "regress": Door(
-        "covariates, with a row for each person, given as numbers or by a formula, and one report "
-        "for each row, in the forms that `Mechanism.tally` reads, with one mechanism for all rows "
-        "or a mechanism for each row. If `data` is given, its columns may be named",
+        "covariates, given as numbers or by a formula, with a row for each person, and for each "
+        "row one report, in the forms that `Mechanism.tally` reads. All rows may share one "
+        "mechanism, or each row may have its own. If `data` is given, its columns may be named",
         REFUSED,
         REFUSED,
     ),
