@@ -31,7 +31,7 @@ def row(case: str) -> str:
 
 def test_the_counts_of_the_advice_are_those_of_the_chapter():
     of = glued("what-to-run")
-    alike = row("Neighbours are alike (ages, places), and you want the people's own")
+    alike = row("Neighbouring values (ages, places) have similar shares, and you want the freq")
     assert f"in {of['n_alike_good']} of {of['n_alike']} settings" in alike
     heaped = row("Heaps on a smooth curve")
     assert 'ik.smooth(t, of="frequencies")' in heaped
