@@ -16,7 +16,7 @@ K, EPSILON, N = 10, 1.0, 10_000
 CALLS = {
     "To count the reports of a table or file": "t = ik.Tally.from_table(table, mechanism)",
     "The distribution, with a proof that no other fits better": "ik.mle(t)",
-    "The distribution, if neighbouring values have similar shares": 'ik.smooth(t, of="frequencies")',
+    "The distribution, if neighbouring shares are similar": 'ik.smooth(t, of="frequencies")',
     "The distribution, under a prior that you can defend": "ik.posterior_mean(t, alpha)",
     "An interval for each share, or for a sum": "estimate.interval(0.95, of=[...])",
     "A band for all shares at once": "estimate.band(0.95)",
