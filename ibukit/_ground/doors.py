@@ -98,8 +98,8 @@ DOORS = {
     ),
     "Tally.from_likelihoods": Door(
         "likelihoods of what was observed, with a row for each observation and a column for each "
-        "secret, where each row may have a factor of its own. Frames and Series are read by their "
-        "labels, arrays by position, and matrices may be sparse; weights go in with "
+        "secret; each row need be known only up to a factor of its own. Frames and Series are read "
+        "by their labels, arrays by position, and matrices may be sparse; weights go in with "
         "`weighted=True`",
         REFUSED,
         REFUSED,

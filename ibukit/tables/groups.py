@@ -306,9 +306,10 @@ class TableReports:
         shown = list(dict.fromkeys(map(arguments.brief, labels)))
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
         columns = ", ".join(map(repr, self.columns.report))
+        which = "which is not a report" if len(shown) == 1 else "which are not reports"
         return AlphabetMismatch(
-            f"column {columns} contains {', '.join(shown[:3])}{more}, no report of "
-            f"{name_of(mechanism)}, whose reports are {reports_of(mechanism)}; "
+            f"column {columns} contains {', '.join(shown[:3])}{more}, {which} of "
+            f"{name_of(mechanism)}: its reports are {reports_of(mechanism)}; "
             f"{advice(values, self.columns.report, getattr(mechanism, 'alphabet', None))}"
         )
 

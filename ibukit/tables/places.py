@@ -224,13 +224,13 @@ def advice(values: NDArray[Any], columns: Sequence[Any], alphabet: Any) -> str:
     """Return what to do about reports that are not known, for a message."""
     drop = 'unknown="drop" to leave them out, which is right only if they are like the others'
     if not isinstance(alphabet, Grid):
-        return f"correct them, or say {drop}"
+        return f"correct such rows, or say {drop}"
     named = [axis_of(column, alphabet.unit) for column in columns]
     if named == [None, None] and _are_swapped(values, alphabet.bounds):
-        return "they are (longitude, latitude): name the column of the latitude first"
+        return "these values are (longitude, latitude): name the column of the latitude first"
     return (
-        'correct them, or say unknown="nearest" if the mechanism puts noise that leaves the grid '
-        f"into the nearest cell, as PlanarLaplace does, or {drop}"
+        'correct such rows, or say unknown="nearest" if the mechanism puts noise that leaves the '
+        f"grid into the nearest cell, as PlanarLaplace does, or {drop}"
     )
 
 

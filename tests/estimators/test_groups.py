@@ -231,7 +231,9 @@ def test_a_void_interval_is_called_void():
 def test_unknown_reports_of_several_groups_are_counted_once_in_the_message():
     unknown = ["v", "w", "x", "y", "z"]
     table = pd.DataFrame({"report": [*unknown, *unknown], "day": [1] * 5 + [2] * 5})
-    with pytest.raises(AlphabetMismatch, match=r"contains '.', '.', '.' and 2 more, no report of"):
+    with pytest.raises(
+        AlphabetMismatch, match=r"contains '.', '.', '.' and 2 more, which are not reports of"
+    ):
         ik.Tally.from_table(table, MECHANISMS[1], groups="day")
 
 

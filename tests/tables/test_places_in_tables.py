@@ -103,7 +103,7 @@ def test_names_say_which_cells_hold_points_in_every_engine(names, tmp_path):
         assert (dropped.n, dict(dropped.dropped)) == (4, {"unknown": 1}), engine
         (part,) = ik.Tally.from_table(table, plane, report=report).parts
         assert np.repeat(part.reports, part.counts, axis=0).tolist() == cells, engine
-        with pytest.raises(AlphabetMismatch, match='correct them, or say unknown="nearest"'):
+        with pytest.raises(AlphabetMismatch, match='correct such rows, or say unknown="nearest"'):
             ik.Tally.from_table(table, NOISE, report=report)
     frame = pd.DataFrame(columns)
     assert GRID.locate(frame, "nearest").tolist() == codes.tolist()

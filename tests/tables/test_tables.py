@@ -165,7 +165,10 @@ def test_coordinates_that_are_no_numbers_are_unknown(tmp_path):
             [("x", "y"), ("-73.95", "40.05")],
             "longitude, latitude\\): name the column of the latitude first",
         ),
-        ([(41.0, -73.95)], 'correct them, or say unknown="nearest" .* or unknown="drop" to leave'),
+        (
+            [(41.0, -73.95)],
+            'correct such rows, or say unknown="nearest" .* or unknown="drop" to leave',
+        ),
         ([("x", None)], "."),
     ],
 )
@@ -191,7 +194,8 @@ def test_labels_of_a_line_are_no_codes():
     tally = ik.Tally.from_table(table, ik.TruncatedGeometric(ik.Line(17, 30), 0.5))
     assert tally.parts[0].reports.tolist() == [0, 1, 13]
     with pytest.raises(
-        AlphabetMismatch, match=r"'report' contains 31, no report of Trunc.*Line\(17, 30\)"
+        AlphabetMismatch,
+        match=r"'report' contains 31, which is not a report of Trunc.*Line\(17, 30\)",
     ):
         ik.Tally.from_table(
             pd.DataFrame({"report": [31]}), ik.TruncatedGeometric(ik.Line(17, 30), 0.5)
