@@ -1,4 +1,4 @@
-"""Write the page *Gallery*: every figure that shows numbers, with its caption and its code.
+"""Write the page *Gallery*: every figure except the sketches, with its caption and its code.
 
 python scripts/gallery_page.py
 """
@@ -21,10 +21,11 @@ nosearch: true
 
 # Gallery
 
-Here are all figures that show numbers, in the order of the chapters; the sketches that open the
-chapters are on {doc}`answers`. A picture leads to its place in the book, which has the whole
-caption and, under *Download*, the drawing (SVG) with its numbers. *Code* leads to the same place
-and shows the code that draws the picture; the code of figures that move is in `scripts/`.
+Here are all the figures of the book except its sketches, in the order of the chapters; the
+sketches that open the chapters are on {doc}`answers`. A picture leads to its place in the
+book, which has the whole caption and, under *Download*, the drawing (SVG) with its numbers. *Code*
+leads to the same place and shows the code that draws the picture; the code of figures that move is
+in `scripts/`.
 """
 MOVING_HEAD = """## Figures that move
 
