@@ -3,10 +3,11 @@
     .venv/bin/python -m benchmarks.random_shapes [--quick | --most 2000]
 
 Numbers of secrets and of kinds of reports are log-uniform from 2 to 5,000, channels of eleven
-kinds, people in few hills, drawn from a Dirichlet law, or in few values. A rival is stopped at three
-times our time. One that ends with a larger gap than ours, but below 1e-4, is compared with `mle` at
-that gap. Writes results/random_shapes.csv, a row for each instance; those that the file has are
-kept. The bar: no instance takes more than twice as long as the fastest rival and 5 ms more than it.
+kinds, people in few hills, drawn from a Dirichlet law, or in few values. A rival is stopped at
+three times our time. One that ends with a larger gap than ours, but below 1e-4, is compared with
+`mle` at that gap. Writes results/random_shapes.csv, a row for each instance; those that the file
+has are kept. The bar: no instance takes more than twice as long as the fastest rival and 5 ms more
+than it.
 """
 
 from __future__ import annotations
