@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -21,7 +20,6 @@ from scipy.linalg import cholesky, solve_triangular
 
 from ibukit._ground.arguments import Floats
 from ibukit.bayes._gibbs_kernels import MIN_DRAWN, travel
-from ibukit.bayes._small_matrix import quick_channel
 from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walk_end
 from ibukit.channels import Channel
 from ibukit.fisher_information import contrasts
@@ -53,6 +51,7 @@ class Trajectories:
     """
 
     tally: Tally
+    channel: Channel
     prior_exponents: Floats | None
     """Alpha - 1, or None if all are 0."""
     tangent_point: Floats
@@ -82,12 +81,8 @@ class Trajectories:
         centre = moves.centre + covariance @ moves.slope
         prior_exponents = moves.alpha - 1 if (moves.alpha != 1).any() else None
         parabola = moves.centre, moves.slope, hessian
-        return cls(moves.tally, prior_exponents, *parabola, root, covariance, centre)
-
-    @cached_property
-    def channel(self) -> Channel:
-        """The channel of the reports seen."""
-        return quick_channel(self.tally)
+        reports = moves.tally, moves.channel
+        return cls(*reports, prior_exponents, *parabola, root, covariance, centre)
 
     def weight(self, p: Floats) -> float:
         """Log-weight W, up to a constant: log-density less the parabola."""
