@@ -1,27 +1,18 @@
 """Likelihood ratios that are hardly ever exceeded, against sums over all tallies."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, xlogy
+from scipy.special import xlogy
 
 from ibukit.intervals.listed.largest_ratio import largest_ratio, log_complexity
-
-
-def tallies(k, n):
-    return np.array([each for each in itertools.product(range(n + 1), repeat=k) if sum(each) == n])
-
-
-def log_chances(counts, p):
-    n = counts[0].sum()
-    return gammaln(n + 1) - gammaln(counts + 1).sum(axis=1) + xlogy(counts, p).sum(axis=1)
+from test_listed_region import all_tallies, log_chances
 
 
 @pytest.mark.parametrize(("k", "n"), [(1, 7), (2, 1), (2, 30), (3, 12), (4, 8)])
 def test_the_complexity_is_the_sum_of_the_largest_likelihoods(k, n):
-    counts = tallies(k, n)
+    counts = all_tallies(n, k)
     right = math.log(np.exp(log_chances(counts, 1.0) + xlogy(counts, counts / n).sum(axis=1)).sum())
     # Stirling's bound is above the factorial, by less than 1 / (360 n^3).
     assert -1e-12 <= log_complexity(k, n) - right <= k / (360 * n**3) + 1e-12
@@ -38,7 +29,7 @@ def test_the_complexity_of_very_many_people_is_the_known_limit():
 def test_no_distribution_exceeds_the_ratio_more_often_than_said(p, error):
     """Two secrets and five kinds of reports: the largest likelihoods by a grid of shares."""
     matrix = np.array([[0.5, 0.2, 0.1, 0.1, 0.1], [0.05, 0.05, 0.2, 0.3, 0.4]])
-    counts, shares = tallies(5, 12), np.linspace(0, 1, 401)
+    counts, shares = all_tallies(12, 5), np.linspace(0, 1, 401)
     fits = xlogy(counts[:, None], np.column_stack([shares, 1 - shares]) @ matrix).sum(axis=2)
     truth = np.array([p, 1 - p]) @ matrix
     ratios = 2 * (fits.max(axis=1) - xlogy(counts, truth).sum(axis=1))
