@@ -28,8 +28,8 @@ TOL, ROUNDS = 1e-9, 5
 Make = Callable[[np.random.Generator], np.ndarray]
 
 
-def blur(k: int, width: float) -> Make:
-    return lambda rng: around(k, k, lambda d: np.exp(-0.5 * (d / width) ** 2) + 1e-300)
+def blur(k: int, s: int, width: float) -> Make:
+    return lambda rng: around(k, s, lambda d: np.exp(-0.5 * (d / width) ** 2) + 1e-300)
 
 
 def random_rows(k: int, s: int) -> Make:
@@ -50,8 +50,8 @@ def confusion(k: int) -> Make:
 
 CASES: dict[str, Make] = {
     **{f"wide, {k} x {s}": random_rows(k, s) for k, s in ((3000, 4), (4900, 30), (2000, 12))},
-    **{f"blur .04, {k} x {k}": blur(k, 0.04) for k in (250, 300, 800, 1600)},
-    "blur .01, 800 x 800": blur(800, 0.01),
+    **{f"blur .04, {k} x {k}": blur(k, k, 0.04) for k in (250, 300, 800, 1600)},
+    "blur .01, 800 x 800": blur(800, 800, 0.01),
     "eps = .01, 100 x 100": lambda rng: laws(np.exp(0.01 * rng.random((100, 100)))),
     "rank 5, 150 x 120": lambda rng: low_rank(150, 120, 5, rng),
     "scales, 60 x 3000": scales(60, 3000),

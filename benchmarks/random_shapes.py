@@ -26,8 +26,9 @@ from tqdm import tqdm
 import ibukit as ik
 from benchmarks.dense_kinds import around, laws, lifetimes, low_rank, poisson, sparse
 from benchmarks.draws import SEED
-from benchmarks.measure import OverBudget, budget
-from benchmarks.peers import constrained_newton, squarem
+from benchmarks.few_atoms import blur, scales
+from benchmarks.measure import budget
+from benchmarks.peers import constrained_newton, general, squarem
 from benchmarks.run import results
 
 INSTANCES, SHORTEST_SIDE, LONGEST_SIDE, PEOPLE = 2000, 2, 5000, 100_000
@@ -44,7 +45,7 @@ Make = Callable[[int, int, np.random.Generator], np.ndarray]
 
 def _blur(k: int, s: int, rng: np.random.Generator) -> np.ndarray:
     width = np.exp(rng.uniform(np.log(0.005), np.log(0.3)))
-    return around(k, s, lambda d: np.exp(-0.5 * (d / width) ** 2) + TINY)
+    return blur(k, s, width)(rng)
 
 
 def _cauchy(k: int, s: int, rng: np.random.Generator) -> np.ndarray:
@@ -64,11 +65,6 @@ def _confusion(k: int, s: int, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(share * right + (1 - share) * rng.dirichlet(np.full(s, 0.3), size=k))
 
 
-def _scales(k: int, s: int, rng: np.random.Generator) -> np.ndarray:
-    scale = rng.permutation(np.geomspace(1, 10, k))[:, None]
-    return laws(np.exp(-0.5 * (np.linspace(-20, 20, s) / scale) ** 2) + TINY)
-
-
 KINDS: dict[str, Make] = {
     "normal blur": _blur,
     "Cauchy blur": _cauchy,
@@ -77,7 +73,7 @@ KINDS: dict[str, Make] = {
     "few entries": lambda k, s, rng: sparse(k, s, max(rng.uniform(0.01, 0.2), 2 / s), rng),
     "low rank": lambda k, s, rng: low_rank(k, s, int(rng.integers(2, 20)), rng),
     "confusion": _confusion,
-    "scales in no order": _scales,
+    "scales in no order": lambda k, s, rng: scales(k, s)(rng),
     "hardly informative": lambda k, s, rng: laws(
         np.exp(rng.choice([0.01, 0.1, 0.5]) * rng.random((k, s)))
     ),
@@ -111,16 +107,7 @@ def by_constrained_newton(columns: np.ndarray, q: np.ndarray, tol: float) -> np.
 
 
 def by_bounds(columns: np.ndarray, q: np.ndarray, tol: float) -> np.ndarray:
-    """L-BFGS-B on the shares; the sum in the loss makes the maximiser sum to 1."""
-
-    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        p = np.maximum(theta @ columns, TINY)
-        return theta.sum() - q @ np.log(p), 1 - columns @ (q / p)
-
-    k = len(columns)
-    how = {"ftol": 0, "gtol": tol, "maxiter": 10**5, "maxfun": 10**5, "maxcor": 20}
-    start, bounds = np.full(k, 1 / k), [(0, None)] * k
-    return np.asarray(minimize(loss, start, jac=True, bounds=bounds, options=how).x)
+    return np.asarray(general.minimised(columns, q, "L-BFGS-B", tol).x)
 
 
 def by_softmax(columns: np.ndarray, q: np.ndarray, tol: float) -> np.ndarray:
@@ -141,13 +128,12 @@ def by_softmax(columns: np.ndarray, q: np.ndarray, tol: float) -> np.ndarray:
 
 
 def by_clarabel(columns: np.ndarray, q: np.ndarray, tol: float) -> np.ndarray:
-    """Clarabel on the dual; theta are the multipliers."""
-    import cvxpy as cp
+    # cvxpy may not be installed.
+    from benchmarks.peers import conic
 
-    w = cp.Variable(len(q))
-    within = columns @ w <= 1
-    cp.Problem(cp.Maximize(q @ cp.log(w)), [within]).solve(solver=cp.CLARABEL)
-    return np.asarray(within.dual_value)
+    problem, theta = conic.dual(columns, q)
+    problem.solve(solver="CLARABEL")
+    return np.asarray(theta())
 
 
 RIVALS: dict[str, Rival] = {
@@ -205,7 +191,7 @@ def measured(number: int) -> dict[str, object]:
         try:
             theta, theirs = timed(lambda _, r=rival: r(columns, q, TOL), limit=3 * seconds + 0.01)
         # Whatever a rival stumbles over is no answer.
-        except (OverBudget, Exception):
+        except Exception:
             continue
         theta = np.maximum(theta, 0) / np.maximum(theta, 0).sum()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -234,7 +220,8 @@ def main() -> None:
     done = {int(row["number"]) for row in rows}
     # Loops are compiled, and modules loaded, by the first calls.
     for number in range(5):
-        ik.mle(ik.MatrixMechanism(instance(number)[1]).tally_counts(instance(number)[2]), TOL)
+        _, matrix, counts = instance(number)
+        ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts), TOL)
     for number in tqdm(range(20 if asked.quick else asked.most), disable=None):
         if number in done:
             continue

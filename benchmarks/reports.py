@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 import ibukit as ik
 from benchmarks.draws import SEED
 from benchmarks.measure import clocked, peak_bytes
-from benchmarks.run import results, write_growing
+from benchmarks.run import results, write_rows
 
 ROUNDS = 5
 
@@ -126,14 +125,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer reports and secrets")
     asked = parser.parse_args()
-    rows: list[dict[str, object]] = []
-
-    def growing() -> Iterator[pd.DataFrame]:
-        for case in cases(asked.quick):
-            rows.append(measured(case))
-            yield pd.DataFrame(rows)
-
-    write_growing(growing(), results("reports", asked.quick))
+    write_rows(map(measured, cases(asked.quick)), results("reports", asked.quick))
 
 
 if __name__ == "__main__":

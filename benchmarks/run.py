@@ -6,7 +6,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -36,6 +36,18 @@ def write_growing(found: Iterable[pd.DataFrame], path: Path) -> None:
     for table in found:
         table.to_csv(path, index=False)
         print(table.tail(1).to_string(header=len(table) == 1), flush=True)
+
+
+def write_rows(found: Iterable[dict[str, object]], path: Path) -> None:
+    """Write rows as they come, and print each."""
+    rows: list[dict[str, object]] = []
+
+    def growing() -> Iterator[pd.DataFrame]:
+        for row in found:
+            rows.append(row)
+            yield pd.DataFrame(rows)
+
+    write_growing(growing(), path)
 
 
 def run_race(name: str, quick: bool) -> list[Row]:

@@ -10,15 +10,14 @@ that is certified, and CPU seconds of `smooth` with the penalty that it chooses.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
 import ibukit as ik
 from benchmarks.draws import SEED
 from benchmarks.measure import clocked
-from benchmarks.run import results, write_growing
+from benchmarks.run import results, write_rows
 from benchmarks.transport import blob
 
 SIDES = (20, 24, 26, 27, 28, 32, 36, 40, 45, 48, 56, 64)
@@ -66,17 +65,11 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="20 and 28 cells a side")
     asked = parser.parse_args()
-    rows: list[dict[str, object]] = []
-
-    def growing() -> Iterator[pd.DataFrame]:
-        # What is loaded at a first call is no time of the others.
-        measured(20, next(iter(MECHANISMS)))
-        for name in MECHANISMS:
-            for side in (20, 28) if asked.quick else SIDES:
-                rows.append(measured(side, name))
-                yield pd.DataFrame(rows)
-
-    write_growing(growing(), results("small_planes", asked.quick))
+    sides = (20, 28) if asked.quick else SIDES
+    # What is loaded at a first call is no time of the others.
+    measured(20, next(iter(MECHANISMS)))
+    rows = (measured(side, name) for name in MECHANISMS for side in sides)
+    write_rows(rows, results("small_planes", asked.quick))
 
 
 if __name__ == "__main__":

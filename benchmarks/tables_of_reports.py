@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 from pyarrow import dataset, parquet
@@ -26,7 +26,7 @@ from pyarrow import dataset, parquet
 import ibukit as ik
 from benchmarks.draws import SEED
 from benchmarks.measure import clocked, peak_bytes
-from benchmarks.run import results, write_growing
+from benchmarks.run import results, write_rows
 
 ROUNDS = 5
 K, LEVELS = 50, (0.5, 1.0, 2.0, 4.0)
@@ -107,19 +107,11 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer rows and tallies")
     asked = parser.parse_args()
-    rows: list[dict[str, object]] = []
-
-    def growing() -> Iterator[pd.DataFrame]:
-        with TemporaryDirectory() as folder:
-            for case in of_tables(10**6 if asked.quick else 10**8, Path(folder)):
-                rows.append(measured(case))
-                yield pd.DataFrame(rows)
-        for n in (200, 400) if asked.quick else (200, 400, 800, 1600):
-            for case in of_sums(n):
-                rows.append(measured(case))
-                yield pd.DataFrame(rows)
-
-    write_growing(growing(), results("tables_of_reports", asked.quick))
+    sizes = (200, 400) if asked.quick else (200, 400, 800, 1600)
+    with TemporaryDirectory() as folder:
+        tables = of_tables(10**6 if asked.quick else 10**8, Path(folder))
+        cases = chain(tables, *map(of_sums, sizes))
+        write_rows(map(measured, cases), results("tables_of_reports", asked.quick))
 
 
 if __name__ == "__main__":

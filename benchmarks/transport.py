@@ -14,13 +14,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import ot
-import pandas as pd
 from scipy.spatial.distance import cdist
 
 import ibukit as ik
 from benchmarks.draws import SEED
 from benchmarks.measure import clocked, peak_bytes
-from benchmarks.run import results, write_growing
+from benchmarks.run import results, write_rows
 
 ROUNDS = {16: 7, 32: 5, 45: 5, 64: 3, 100: 1}
 Pair = tuple[np.ndarray, np.ndarray]
@@ -78,19 +77,11 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="grids of up to 45 cells a side")
     asked = parser.parse_args()
-    rows: list[dict[str, object]] = []
-
-    def growing() -> Iterator[pd.DataFrame]:
-        # Both import modules at their first call.
-        measured(16, "rough", next(instances(16))[1])
-        for side in ROUNDS:
-            if asked.quick and side > 45:
-                continue
-            for name, pair in instances(side):
-                rows.append(measured(side, name, pair))
-                yield pd.DataFrame(rows)
-
-    write_growing(growing(), results("transport", asked.quick))
+    sides = [side for side in ROUNDS if side <= 45 or not asked.quick]
+    # Both import modules at their first call.
+    measured(16, "rough", next(instances(16))[1])
+    rows = (measured(side, *each) for side in sides for each in instances(side))
+    write_rows(rows, results("transport", asked.quick))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import cvxpy as cp
+import numpy as np
 
 from benchmarks.race import ANY_MATRIX, SMALL_MATRIX, Answer, Contender
 from benchmarks.workloads import Workload
@@ -26,12 +27,15 @@ def _primal(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
     ), lambda: theta.value
 
 
-def _dual(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
+def dual(columns: np.ndarray, q: np.ndarray) -> tuple[cp.Problem, Callable[[], Any]]:
     """Maximise sum q log w subject to M w <= 1; theta are the multipliers."""
-    columns, q = workload.seen
     w = cp.Variable(len(q))
     within = columns @ w <= 1
     return cp.Problem(cp.Maximize(q @ cp.log(w)), [within]), lambda: within.dual_value
+
+
+def _dual(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
+    return dual(*workload.seen)
 
 
 def _prepare(

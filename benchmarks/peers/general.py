@@ -15,8 +15,8 @@ from benchmarks.workloads import Workload
 FLOOR = 1e-300  # a trial point may leave a report no probability at all
 
 
-def _prepare(method: str, workload: Workload) -> Callable[[], Answer]:
-    columns, q = workload.seen
+def minimised(columns: np.ndarray, q: np.ndarray, method: str, gtol: float = 1e-12) -> Any:
+    """scipy's result; only L-BFGS-B looks at `gtol`."""
     k = len(columns)
     how: dict[str, Any]
     if method == "SLSQP":
@@ -28,7 +28,7 @@ def _prepare(method: str, workload: Workload) -> Callable[[], Answer]:
         how = {
             "options": {
                 "ftol": 0,
-                "gtol": 1e-12,
+                "gtol": gtol,
                 "maxiter": 100_000,
                 "maxfun": 100_000,
                 "maxcor": 20,
@@ -40,10 +40,14 @@ def _prepare(method: str, workload: Workload) -> Callable[[], Answer]:
         # the sum in the loss makes the maximiser sum to 1, for the method that cannot be told so
         return theta.sum() - q @ np.log(p), 1 - columns @ (q / p)
 
+    return minimize(loss, np.full(k, 1 / k), jac=True, method=method, bounds=[(0, None)] * k, **how)
+
+
+def _prepare(method: str, workload: Workload) -> Callable[[], Answer]:
+    columns, q = workload.seen
+
     def call() -> Answer:
-        found = minimize(
-            loss, np.full(k, 1 / k), jac=True, method=method, bounds=[(0, None)] * k, **how
-        )
+        found = minimised(columns, q, method)
         return Answer(found.x, found.nit, note=str(found.message)[:60])
 
     return call
