@@ -143,7 +143,7 @@ def _updates_of_group(channels: Sequence[Any], starts: Ints, q: Floats) -> Updat
         )
         return partial(_em_kernels.bits, rows, _as_kernel_argument(starts), one, zero, factors, q)
     (channel,) = channels
-    return partial(_on_plane if kind is PlaneChannel else _forward_and_adjoint, channel, q)
+    return partial(_on_plane if kind is PlaneChannel else on_any_channel, channel, q)
 
 
 def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -156,7 +156,7 @@ def _as_kernel_argument(values: ArrayLike) -> NDArray[Any]:
     return frozen(np.ascontiguousarray(values).view())
 
 
-def _forward_and_adjoint(
+def on_any_channel(
     channel: Channel, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, target: float
 ) -> int:
     """Steps on any channel."""

@@ -33,7 +33,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats
 from ibukit.solvers._normal_equations import DenseModel
-from ibukit.solvers.dense import least_squares_steps
+from ibukit.solvers.dense import interior_steps, least_squares_steps
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
 from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
@@ -118,6 +118,9 @@ def _maximise_dense(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, i
     sparse = least_squares_steps.maximise(model.matrix, q, tol)
     if sparse is not None:
         return *sparse, "constrained Newton steps"
+    everywhere = interior_steps.maximise(model, q, tol)
+    if everywhere is not None:
+        return *everywhere, "accelerated updates and Newton steps"
 
     def one_try(settings: Settings) -> tuple[Certified, int]:
         if settings.careful:

@@ -192,7 +192,7 @@ def test_what_a_subclass_or_a_stranger_means_by_forward_and_adjoint_counts(rng):
     q = np.full(4, 1 / 4)
     for channel in (TransposedAdjoint(matrix), Bent(DenseChannel(matrix), forward=lambda p: 2 * p)):
         updates = updates_of(channel, q)
-        assert updates.func is em._forward_and_adjoint
+        assert updates.func is em.on_any_channel
         theta = rng.dirichlet(np.ones(4))
         p, g = evaluate(updates, theta, 4)
         assert np.array_equal(p, channel.forward(theta))
@@ -228,14 +228,14 @@ def test_kernels_are_their_source_and_forward_and_adjoint(which, rng):
     s = len(channel.forward(np.full(13, 1 / 13)))
     q, start = rng.dirichlet(np.ones(s)), rng.dirichlet(np.ones(13))
     updates = updates_of(channel, q)
-    assert updates.func is not em._forward_and_adjoint
+    assert updates.func is not em.on_any_channel
     for steps in (1, 4):
         ends = []
         by_source = (source(updates.func), updates.args)
         for kernel, data in (
             (updates.func, updates.args),
             by_source,
-            (em._forward_and_adjoint, (channel, q)),
+            (em.on_any_channel, (channel, q)),
         ):
             theta, p, g = start.copy(), np.empty(s), np.ones(13)
             assert kernel(*data, theta, p, g, steps, 0.0) == steps
@@ -300,14 +300,14 @@ def test_channels_of_a_kind_share_a_loop_wherever_they_are(order, rng):
     (parts,) = updates.args
     kernels = [_em_kernels.bits, _em_kernels.responses, _em_kernels.lines, _em_kernels.dense]
     assert {id(part.func) for _, part in parts} == {
-        id(f) for f in (*kernels, em._forward_and_adjoint)
+        id(f) for f in (*kernels, em.on_any_channel)
     }
     assert len(parts) == 5
     where = np.concatenate([np.arange(s)[places] for places, _ in parts])
     assert np.array_equal(np.sort(where), np.arange(s)), "every report once"
     for steps in (1, 5):
         ends = []
-        for routine in (updates, lambda *point: em._forward_and_adjoint(stack, q, *point)):
+        for routine in (updates, lambda *point: em.on_any_channel(stack, q, *point)):
             theta, p, g = start.copy(), np.full(s, np.nan), np.ones(13)
             assert routine(theta, p, g, steps, 0.0) == steps
             ends.append((theta, p, g))

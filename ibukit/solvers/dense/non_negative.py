@@ -77,6 +77,8 @@ def maximise_parabola(hessian: Floats, b: Floats, start: Floats, max_work: float
         steepest = float(slope[entered[0]])
         if not steepest > SLOPE_TOLERANCE * float(np.abs(b).max()):
             return ParabolaPoint(y, work, True)
+        # At most as many enter as have mass, and one: where all rows are alike, so are their slopes.
+        entered = entered[: len(at) + 4]
         entered = entered[slope[entered] >= MIN_SLOPE_SHARE * steepest]
         on[entered] = True
     return ParabolaPoint(y, work, False)

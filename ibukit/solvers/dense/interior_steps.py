@@ -1,0 +1,101 @@
+"""A maximiser where every secret has mass, by Newton steps after a few accelerated EM updates.
+
+Where all masses stay positive, g = 1 is all that has to be solved. A Newton step for it,
+
+    (M diag(q / nu^2) M^T + diag(e / theta)) change = g - 1,    g = M (q / nu),    nu = theta M,
+
+costs as much as one of the ten or more steps of the central path, and five to seven are enough: of
+more secrets than reports, which often fit the reports exactly and by many distributions, as of
+channels that say nearly all. The small e makes the system definite where rows depend on each other,
+and takes the shortest of all changes, in units of the masses themselves. A mass that the step would
+make negative is divided instead, which agrees with the step to second order.
+
+The updates go on alone where they converge at once, as under a channel near the identity.
+
+Where some secrets have no mass, the first step shows it: it would take many times the mass that
+they have. If they are few, the steps come so near to the maximiser that its support can be told.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ibukit._ground.arguments import Floats
+from ibukit.channels import DenseChannel
+from ibukit.solvers import em
+from ibukit.solvers._normal_equations import DenseModel
+from ibukit.solvers.anderson import Anderson
+from ibukit.solvers.dense.least_squares_steps import EXACT, EXACT_BELOW, MIN_FITTED
+from ibukit.solvers.dense.systems import Systems
+
+# The first moves, and the orders of magnitude in max g - 1 that all have to gain, one with another,
+# for more of them; a move costs a third of a step or less.
+FIRST_MOVES = 4
+GAIN_OF_MOVE = 0.5
+MAX_STEPS = 8
+# Updates of a move; it takes three at most.
+MAX_UPDATES = 3
+# The method ends if the first step would take more than this many times the mass of some secret, or
+# if a later one leaves more than a share of max g - 1.
+MOST_TAKEN = 4.0
+SLOW = 0.5
+# Weight e of the length of a step.
+LENGTH_WEIGHT = 1e-8
+# Below this excess the support of few zeros can be told.
+NEAR = 1e-3
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")
+def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | None:
+    """The distribution and the steps taken; None if it is not certified to `tol`."""
+    # At a rough tolerance the path takes few steps as well.
+    if tol > EXACT_BELOW:
+        return None
+    matrix = model.matrix
+    goal = min(tol, EXACT)
+    theta, taken = _start(matrix, q, goal)
+    systems = Systems(matrix)
+    before = np.inf
+    for step in range(MAX_STEPS + 1):
+        nu = np.dot(theta, matrix)
+        if not nu[nu.argmin()] > MIN_FITTED:
+            return None
+        g = np.dot(matrix, q / nu)
+        excess = float(g[g.argmax()]) - 1
+        if excess <= goal:
+            return theta, taken + step
+        # The likelihood rises and the excess may not, but only at first.
+        if step == MAX_STEPS or (step > 2 and excess > SLOW * before):
+            break
+        before = excess
+        solve = systems.solver(q / nu**2, LENGTH_WEIGHT / theta, shrink=False)
+        if solve is None:
+            return None
+        change = solve(g - 1) / theta
+        most_taken = -float(change[change.argmin()])
+        if not most_taken < (MOST_TAKEN if step == 0 else np.inf):
+            return None
+        theta *= np.where(change > 0, 1 + change, 1 / (1 - change))
+        theta /= np.add.reduce(theta)
+    if not excess < NEAR:
+        return None
+    excess, theta = model.cross_over(q, theta, 1 - g, tol)
+    return (theta, taken + step) if excess <= tol else None
+
+
+def _start(matrix: Floats, q: Floats, goal: float) -> tuple[Floats, int]:
+    """A distribution by accelerated EM updates from uniform, and their number."""
+    k, s = matrix.shape
+    updates = partial(em.on_any_channel, DenseChannel(matrix), q)
+    walk = Anderson(updates, q, k)
+    theta = np.full(k, 1 / k)
+    p, g = em.evaluate(updates, theta, s)
+    expected = float(g.max()) - 1
+    taken = moves = 0
+    while g.max() - 1 > goal and (moves < FIRST_MOVES or g.max() - 1 <= expected):
+        theta, p, g, steps = walk.move(theta, p, g, MAX_UPDATES)
+        expected *= 10**-GAIN_OF_MOVE
+        taken, moves = taken + steps, moves + 1
+    return theta / np.add.reduce(theta), taken

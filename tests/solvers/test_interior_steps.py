@@ -1,0 +1,143 @@
+"""Newton steps where every secret has mass, beside the central path and the definition."""
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from ibukit.solvers import interior_point
+from ibukit.solvers._normal_equations import DenseModel
+from ibukit.solvers.dense import interior_steps, least_squares_steps
+from ibukit.solvers.dense.systems import Systems
+
+TOL = 1e-9
+
+
+def steps(matrix, q, tol=TOL):
+    return interior_steps.maximise(DenseModel(matrix / matrix.max(axis=0)), q, tol)
+
+
+def by_the_path(matrix, q, monkeypatch):
+    with monkeypatch.context() as patched:
+        for method in (interior_steps, least_squares_steps):
+            patched.setattr(method, "maximise", lambda *given: None)
+        return interior_point.maximise(matrix, q, 1e-12)[0]
+
+
+def excess(matrix, q, theta):
+    return (matrix @ (q / (theta @ matrix))).max() - 1
+
+
+def confusion(rng, k, s, right=0.6):
+    """Nearly always the secret's own report, and else one of its own law."""
+    matrix = (1 - right) * rng.dirichlet(np.full(s, 0.5), size=k)
+    matrix[np.arange(k), np.arange(k) % s] += right
+    return matrix
+
+
+def dirichlet(rng, k, s):
+    return rng.dirichlet(np.ones(s), size=k)
+
+
+def low_rank(rng, k, s):
+    return rng.dirichlet(np.ones(4), size=k) @ rng.dirichlet(np.ones(s), size=4)
+
+
+def reports_of_all(matrix, rng, n=10**6):
+    """Of people among whom all secrets are about as frequent."""
+    people = rng.dirichlet(np.full(len(matrix), 30.0))
+    return np.maximum(rng.multinomial(n, people @ matrix), 1) / n
+
+
+@pytest.mark.parametrize(
+    ("make", "k", "s"),
+    [(confusion, 40, 40), (confusion, 60, 200), (dirichlet, 10, 50), (dirichlet, 3, 300)],
+)
+def test_the_only_maximiser_is_that_of_the_path(make, k, s, rng, monkeypatch):
+    for _ in range(3):
+        matrix = make(rng, k, s)
+        q = reports_of_all(matrix, rng)
+        theta, taken = steps(matrix, q / q.sum())
+        assert 0 < taken <= 60
+        assert theta.min() > 0
+        assert excess(matrix, q / q.sum(), theta) <= 1e-12
+        path = by_the_path(matrix, q / q.sum(), monkeypatch)
+        np.testing.assert_allclose(theta, path, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "k", "s"), [(dirichlet, 300, 30), (confusion, 200, 50), (dirichlet, 1000, 3)]
+)
+def test_where_secrets_abound_reports_are_fitted_exactly_and_in_any_order(make, k, s, rng):
+    matrix = make(rng, k, s)
+    q = reports_of_all(matrix, rng)
+    q /= q.sum()
+    theta, _ = steps(matrix, q)
+    assert theta.min() > 0
+    assert theta.sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(theta @ matrix, q, atol=1e-11)
+    order = rng.permutation(k)
+    np.testing.assert_allclose(steps(matrix[order], q)[0], theta[order], atol=1e-8)
+
+
+def test_rows_that_depend_on_each_other_are_no_hindrance(rng):
+    matrix = low_rank(rng, 50, 80)
+    q = reports_of_all(matrix, rng)
+    q /= q.sum()
+    theta, _ = steps(np.vstack([matrix, matrix[:3]]), q)
+    assert excess(matrix, q, theta[:50] + np.append(theta[50:], np.zeros(47))) <= 1e-12
+
+
+def test_near_the_identity_updates_are_enough(rng, monkeypatch):
+    def refused(self, *given, **named):
+        raise AssertionError("no system is needed")
+
+    monkeypatch.setattr(Systems, "solver", refused)
+    matrix = 0.98 * np.eye(30) + 0.02 * dirichlet(rng, 30, 30)
+    q = reports_of_all(matrix, rng)
+    theta, taken = steps(matrix, q / q.sum())
+    assert excess(matrix, q / q.sum(), theta) <= 1e-12
+    assert taken <= 30
+
+
+def test_few_zeros_are_exact(rng, monkeypatch):
+    """Of 40 secrets one is missing among the people, and its reports are fewer than the noise's."""
+    for _ in range(3):
+        matrix = confusion(rng, 40, 120)
+        people = rng.dirichlet(np.full(40, 30.0))
+        people[7] = 0
+        q = people / people.sum() @ matrix
+        q[7] *= 0.9
+        q /= q.sum()
+        theta, _ = steps(matrix, q)
+        assert np.flatnonzero(theta == 0).tolist() == [7]
+        assert excess(matrix, q, theta) <= 1e-9
+        np.testing.assert_allclose(theta, by_the_path(matrix, q, monkeypatch), atol=1e-9)
+
+
+def test_where_few_secrets_have_mass_the_first_step_shows_it(rng, monkeypatch):
+    systems, solver = [], Systems.solver
+    monkeypatch.setattr(
+        Systems, "solver", lambda *given, **named: systems.append(1) or solver(*given, **named)
+    )
+    place = (np.arange(100) + 0.5) / 100
+    matrix = np.exp(-0.5 * ((place[:, None] - place) / 0.1) ** 2)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    q = rng.multinomial(10**5, matrix[[20, 60]].mean(axis=0)) / 10**5
+    seen = q > 0
+    assert steps(matrix[:, seen], q[seen]) is None
+    assert len(systems) == 1
+
+
+def test_a_rough_tolerance_is_left_to_the_path(rng):
+    matrix = confusion(rng, 40, 40)
+    q = reports_of_all(matrix, rng)
+    assert steps(matrix, q / q.sum(), 1e-6) is not None
+    assert steps(matrix, q / q.sum(), 1e-5) is None
+
+
+def test_an_estimate_says_how_it_was_found(rng):
+    matrix = confusion(rng, 300, 100)
+    counts = rng.multinomial(10**6, rng.dirichlet(np.full(300, 30.0)) @ matrix)
+    estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts))
+    assert estimate.method.endswith("by accelerated updates and Newton steps")
+    assert estimate.gap <= 1e-9
