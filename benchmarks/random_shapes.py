@@ -1,6 +1,6 @@
 """Two thousand random shapes: `mle` beside the fastest of five rivals, to the gap of each.
 
-    .venv/bin/python -m benchmarks.random_shapes [--quick | --most 2000]
+    .venv/bin/python -m benchmarks.random_shapes [--quick | --most 2000 --entries 4000000]
 
 Numbers of secrets and of kinds of reports are log-uniform from 2 to 5,000, channels of eleven
 kinds, people in few hills, drawn from a Dirichlet law, or in few values. A rival is stopped at
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -82,12 +83,22 @@ KINDS: dict[str, Make] = {
 }
 
 
+def shape(rng: np.random.Generator) -> tuple[int, int]:
+    """Numbers of secrets and of kinds of reports."""
+    sides = np.rint(np.exp(rng.uniform(np.log(SHORTEST_SIDE), np.log(LONGEST_SIDE), 2)))
+    return int(sides[0]), int(sides[1])
+
+
+def generator(number: int) -> np.random.Generator:
+    return np.random.default_rng([SEED, 44, 2000, number])
+
+
 def instance(number: int) -> tuple[str, np.ndarray, np.ndarray]:
     """The kind, the matrix, and the counts of all its reports."""
-    rng = np.random.default_rng([SEED, 44, 2000, number])
-    k, s = np.rint(np.exp(rng.uniform(np.log(SHORTEST_SIDE), np.log(LONGEST_SIDE), 2))).astype(int)
+    rng = generator(number)
+    k, s = shape(rng)
     kind = list(KINDS)[rng.integers(len(KINDS))]
-    matrix = KINDS[kind](int(k), int(s), rng)
+    matrix = KINDS[kind](k, s, rng)
     place = (np.arange(k) + 0.5) / k
     hills = 0.02 + sum(
         np.exp(-0.5 * ((place - at) / width) ** 2)
@@ -214,6 +225,9 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="twenty instances")
     parser.add_argument("--most", type=int, default=INSTANCES, help="instances in all")
+    parser.add_argument(
+        "--entries", type=int, default=LONGEST_SIDE**2, help="leave out larger matrices"
+    )
     asked = parser.parse_args()
     path = results("random_shapes", asked.quick)
     rows = pd.read_csv(path).to_dict("records") if path.exists() else []
@@ -223,7 +237,7 @@ def main() -> None:
         _, matrix, counts = instance(number)
         ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts), TOL)
     for number in tqdm(range(20 if asked.quick else asked.most), disable=None):
-        if number in done:
+        if number in done or math.prod(shape(generator(number))) > asked.entries:
             continue
         rows.append(measured(number))
         pd.DataFrame(rows).to_csv(path, index=False)

@@ -85,9 +85,11 @@ def mle(
     keeps both linear maps of the optimality conditions exact, and differ in how they solve for its
     steps; at the end they put exact zeros where the maximiser has no mass. A matrix is first given
     to constrained Newton steps with non-negative least squares [wang]_ if it has at most 32
-    secrets, or if `tol` is at most 1e-6. They are quicker where few secrets have mass. The path
-    takes over where the maximiser is not the only one, or where the gap has fallen too little for
-    the multiplications spent. Above 1e-6 "dense" has zeros where the certificate allows them.
+    secrets, or if `tol` is at most 1e-6. They are quicker where few secrets have mass and no other
+    maximiser exists. Up to 1e-6, a few accelerated updates and Newton steps for :math:`g = 1` come
+    next, which are quicker where every secret has mass. The path takes over where the gap has
+    fallen too little for the multiplications spent. Above 1e-6 "dense" has zeros where the
+    certificate allows them.
     "auto" goes on to the next solver that applies where one misses `tol`.
 
     Sums over many reports or cells run on one thread, and on n threads inside

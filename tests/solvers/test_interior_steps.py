@@ -99,6 +99,17 @@ def test_near_the_identity_updates_are_enough(rng, monkeypatch):
     assert taken <= 30
 
 
+def test_a_mass_that_updates_let_fall_to_nothing_is_none(rng, monkeypatch):
+    """What no secret reports is fitted by the others, by far."""
+    monkeypatch.setattr(Systems, "solver", None)
+    matrix = 0.98 * np.eye(30) + 0.02 * dirichlet(rng, 30, 30)
+    q = np.maximum(reports_of_all(matrix, rng), 1e-3)
+    q[3] = 1e-9
+    theta, _ = steps(matrix, q / q.sum())
+    assert np.flatnonzero(theta == 0).tolist() == [3]
+    assert excess(matrix, q / q.sum(), theta) <= 1e-9
+
+
 def test_few_zeros_are_exact(rng, monkeypatch):
     """Of 40 secrets one is missing among the people, and its reports are fewer than the noise's."""
     for _ in range(3):

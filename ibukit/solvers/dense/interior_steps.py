@@ -65,7 +65,7 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
         g = np.dot(matrix, q / nu)
         excess = float(g[g.argmax()]) - 1
         if excess <= goal:
-            return theta, taken + step
+            return _with_zeros(model, q, theta, 1 - g, tol), taken + step
         # The likelihood rises and the excess may not, but only at first.
         if step == MAX_STEPS or (step > 2 and excess > SLOW * before):
             break
@@ -83,6 +83,14 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
         return None
     excess, theta = model.cross_over(q, theta, 1 - g, tol)
     return (theta, taken + step) if excess <= tol else None
+
+
+def _with_zeros(model: DenseModel, q: Floats, theta: Floats, s: Floats, tol: float) -> Floats:
+    """A certified point, or that with exact zeros where it has less mass than slack."""
+    if not (theta < s).any():
+        return theta
+    excess, exact = model.cross_over(q, theta, s, tol)
+    return exact if excess <= tol else theta
 
 
 def _start(matrix: Floats, q: Floats, goal: float) -> tuple[Floats, int]:
