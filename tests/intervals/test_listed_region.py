@@ -225,5 +225,5 @@ def test_reports_that_cannot_be_listed_have_no_listed_law():
     assert law(ik.OptimizedUnaryEncoding(25, 1.0)) is None
     assert law(ik.RandomizedResponse(65, 1.0)) is None
     # Reports beyond the ends of the line say as much as those at the ends.
-    assert law(ik.LinearGeometric(5, 1.0)).columns.shape == (5, 5)
-    assert law(ik.Rappor(3, 1.0)).columns.shape == (8, 3)
+    assert law(ik.LinearGeometric(5, 1.0)).rows.shape == (5, 5)
+    assert law(ik.Rappor(3, 1.0)).rows.shape == (3, 8)

@@ -49,7 +49,7 @@ def test_a_window_is_as_large_as_needed():
 
 def test_where_a_report_is_outside_the_window_there_is_no_list():
     mechanism = ik.PlanarGeometric(ik.Grid(4, 5), 1.0)
-    assert ListedLaw.of(mechanism.tally([(0, 0), (10, 4)])).columns.shape[1] == 20
+    assert ListedLaw.of(mechanism.tally([(0, 0), (10, 4)])).rows.shape[0] == 20
     assert ListedLaw.of(mechanism.tally([(0, 0), (30, 4)])) is None
 
 

@@ -299,9 +299,7 @@ def test_channels_of_a_kind_share_a_loop_wherever_they_are(order, rng):
     updates = updates_of(stack, q)
     (parts,) = updates.args
     kernels = [_em_kernels.bits, _em_kernels.responses, _em_kernels.lines, _em_kernels.dense]
-    assert {id(part.func) for _, part in parts} == {
-        id(f) for f in (*kernels, em.on_any_channel)
-    }
+    assert {id(part.func) for _, part in parts} == {id(f) for f in (*kernels, em.on_any_channel)}
     assert len(parts) == 5
     where = np.concatenate([np.arange(s)[places] for places, _ in parts])
     assert np.array_equal(np.sort(where), np.arange(s)), "every report once"

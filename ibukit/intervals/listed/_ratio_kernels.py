@@ -26,29 +26,40 @@ STEP_TO_BOUNDARY = 0.99
 MAX_STEPS = 100
 # Steps that go to one point of the central path, at the end of the way to it.
 CENTRING_STEPS = 3
+# Sums along the reports may be reordered, so that they fill the vector registers.
+REORDER = {"contract", "reassoc", "nsz"}
 
 
-@njit(error_model="numpy")
-def add_squares(square: Floats, columns: Floats, curvatures: Floats) -> None:
-    """Add the sum of curvature times column times column to the upper triangle.
+@njit(error_model="numpy", fastmath=REORDER)
+def add_squares(square: Floats, rows: Floats, curvatures: Floats) -> None:
+    """Add M diag(curvatures) M^T to the upper triangle, for the rows of M, shape (k, s).
 
-    Four columns are added at a time, since each sum is read and written once for all of them.
+    Reports are many and secrets few, so sums go along the reports: four entries at a time, since
+    the weighted row is read once for all of them.
     """
-    k, m = len(square), len(columns)
-    for z in range(0, m - 3, 4):
-        c0, c1, c2, c3 = columns[z], columns[z + 1], columns[z + 2], columns[z + 3]
-        for i in range(k):
-            f0, f1 = curvatures[z] * c0[i], curvatures[z + 1] * c1[i]
-            f2, f3 = curvatures[z + 2] * c2[i], curvatures[z + 3] * c3[i]
-            row = square[i]
-            for x in range(i, k):
-                row[x] += f0 * c0[x] + f1 * c1[x] + f2 * c2[x] + f3 * c3[x]
-    for z in range(m - m % 4, m):
-        column = columns[z]
-        for i in range(k):
-            factor, row = curvatures[z] * column[i], square[i]
-            for x in range(i, k):
-                row[x] += factor * column[x]
+    k, s = rows.shape
+    weighted = np.empty(s)
+    for i in range(k):
+        row = rows[i]
+        for z in range(s):
+            weighted[z] = curvatures[z] * row[z]
+        for x in range(i, k - 3, 4):
+            r0, r1, r2, r3 = rows[x], rows[x + 1], rows[x + 2], rows[x + 3]
+            sum0 = sum1 = sum2 = sum3 = 0.0
+            for z in range(s):
+                sum0 += weighted[z] * r0[z]
+                sum1 += weighted[z] * r1[z]
+                sum2 += weighted[z] * r2[z]
+                sum3 += weighted[z] * r3[z]
+            square[i, x] += sum0
+            square[i, x + 1] += sum1
+            square[i, x + 2] += sum2
+            square[i, x + 3] += sum3
+        for x in range(k - (k - i) % 4, k):
+            other, total = rows[x], 0.0
+            for z in range(s):
+                total += weighted[z] * other[z]
+            square[i, x] += total
 
 
 @njit(error_model="numpy")
@@ -101,24 +112,46 @@ def longest(values: Floats, along: Floats) -> float:
     return room
 
 
-@njit(error_model="numpy")
-def times(columns: Floats, theta: Floats) -> Floats:
-    """Return theta M for the columns of M, shape (s, k)."""
-    result = np.zeros(len(columns))
-    for z in range(len(columns)):
-        for x in range(theta.size):
-            result[z] += columns[z, x] * theta[x]
+@njit(error_model="numpy", fastmath=REORDER)
+def times(theta: Floats, rows: Floats) -> Floats:
+    """Return theta M for the rows of M, shape (k, s), four at a time as in `add_squares`."""
+    k, s = rows.shape
+    result = np.zeros(s)
+    for x in range(0, k - 3, 4):
+        r0, r1, r2, r3 = rows[x], rows[x + 1], rows[x + 2], rows[x + 3]
+        for z in range(s):
+            result[z] += (
+                theta[x] * r0[z]
+                + theta[x + 1] * r1[z]
+                + theta[x + 2] * r2[z]
+                + theta[x + 3] * r3[z]
+            )
+    for x in range(k - k % 4, k):
+        row, mass = rows[x], theta[x]
+        for z in range(s):
+            result[z] += mass * row[z]
+    return result
+
+
+@njit(error_model="numpy", fastmath=REORDER)
+def back(rows: Floats, weights: Floats) -> Floats:
+    """Return M times weights of the reports."""
+    result = np.empty(len(rows))
+    for x in range(len(rows)):
+        row, total = rows[x], 0.0
+        for z in range(weights.size):
+            total += weights[z] * row[z]
+        result[x] = total
     return result
 
 
 @njit(error_model="numpy")
-def back(columns: Floats, weights: Floats) -> Floats:
-    """Return M times weights of the reports."""
-    result = np.zeros(columns.shape[1])
-    for z in range(weights.size):
-        weight, column = weights[z], columns[z]
-        for x in range(result.size):
-            result[x] += weight * column[x]
+def taken(rows: Floats, reports: Ints) -> Floats:
+    """Return rows[:, reports], which takes numba several times as long."""
+    result = np.empty((len(rows), reports.size))
+    for x in range(len(rows)):
+        for z in range(reports.size):
+            result[x, z] = rows[x, reports[z]]
     return result
 
 
@@ -148,7 +181,7 @@ def keep_equalities(equalities: Floats, b: Floats, theta: Floats) -> None:
         for d in range(r):
             for x in range(theta.size):
                 square[c, d] += equalities[c, x] * theta[x] * equalities[d, x]
-    change = solve_few(square, b - times(equalities, theta))
+    change = solve_few(square, b - back(equalities, theta))
     for c in range(r):
         for x in range(theta.size):
             theta[x] *= 1 + change[c] * equalities[c, x]
@@ -174,7 +207,7 @@ def least_slope(heights: Floats, slopes: Floats) -> float:
 
 @njit(error_model="numpy")
 def advance(
-    columns: Floats,
+    rows: Floats,
     q: Floats,
     equalities: Floats,
     b: Floats,
@@ -186,9 +219,9 @@ def advance(
 ) -> None:
     """Take a step towards the maximum, or if `target` > 0 towards theta_x s_x = target."""
     k, r = theta.size, y.size
-    fitted = times(columns, theta)
+    fitted = times(theta, rows)
     square, mean = np.zeros((k, k)), 0.0
-    add_squares(square, columns, weights / fitted)
+    add_squares(square, rows, weights / fitted)
     for x in range(k):
         square[x, x] += slack[x] / theta[x]
         mean += theta[x] * slack[x] / k
@@ -203,16 +236,16 @@ def advance(
                 schur[c, d] += equalities[c, x] * by_equality[d, x]
     residual_q, residual_c = q - weights * fitted, max(target, 0.0) - theta * slack
     for corrector in range(2):
-        along = residual_c / theta + back(columns, residual_q / fitted)
+        along = residual_c / theta + back(rows, residual_q / fitted)
         solve(square, along)
-        mu = solve_few(schur, times(equalities, along))
+        mu = solve_few(schur, back(equalities, along))
         slack_along = np.zeros(k)
         for c in range(r):
             along -= mu[c] * by_equality[c]
             slack_along += mu[c] * equalities[c]
-        fitted_along = times(columns, along)
+        fitted_along = times(along, rows)
         weights_along = (residual_q - weights * fitted_along) / fitted
-        slack_along -= back(columns, weights_along)
+        slack_along -= back(rows, weights_along)
         primal = longest(theta, along)
         dual = min(longest(slack, slack_along), longest(weights, weights_along))
         if corrector or target > 0:
@@ -233,10 +266,10 @@ def advance(
 
 @njit(error_model="numpy")
 def bounds(
-    columns: Floats, q: Floats, b: Floats, theta: Floats, weights: Floats, y: Floats
+    rows: Floats, q: Floats, b: Floats, theta: Floats, weights: Floats, y: Floats
 ) -> tuple[float, float]:
     """Return the fit that theta attains, and one that no distribution exceeds."""
-    fitted, total = times(columns, theta), 0.0
+    fitted, total = times(theta, rows), 0.0
     for c in range(b.size):
         total += b[c] * y[c]
     attained, highest = 0.0, np.log(total)
@@ -248,7 +281,7 @@ def bounds(
 
 @njit(error_model="numpy")
 def maximum(
-    columns: Floats, q: Floats, equalities: Floats, theta: Floats, tolerance: float, centre: float
+    rows: Floats, q: Floats, equalities: Floats, theta: Floats, tolerance: float, centre: float
 ) -> tuple[Floats, Floats, Floats, float, float]:
     """Go from a positive theta to the maximum with the same A theta, all q above 0.
 
@@ -256,23 +289,23 @@ def maximum(
     central path with theta_x s_x = centre. Return slacks, weights and y there, and the best bounds.
     `theta` is overwritten by that point, or by the best one on the way to the maximum.
     """
-    b = times(equalities, theta)
-    weights, y = q / times(columns, theta), np.zeros(b.size)
-    gradient, slopes = back(columns, weights), np.zeros(theta.size)
+    b = back(equalities, theta)
+    weights, y = q / times(theta, rows), np.zeros(b.size)
+    gradient, slopes = back(rows, weights), np.zeros(theta.size)
     if b.size == 2:
         slopes = equalities[1] - b[1]
         y[1] = -least_slope(gradient, slopes)
     # The least bound that these weights prove, and a tenth more.
     y[0] = 1.1 * (gradient - y[1:].sum() * slopes).max() - (b[1:] * y[1:]).sum()
-    slack = back(equalities, y) - gradient
+    slack = times(y, equalities) - gradient
     scale = 1 / (b * y).sum()
     slack, weights, y = slack * scale, weights * scale, y * scale
     point, best, least = theta.copy(), -np.inf, np.inf
     for _ in range(MAX_STEPS):
         if (point * slack).mean() <= centre:
             break
-        advance(columns, q, equalities, b, point, slack, weights, y, 0.0)
-        attained, highest = bounds(columns, q, b, point, weights, y)
+        advance(rows, q, equalities, b, point, slack, weights, y, 0.0)
+        attained, highest = bounds(rows, q, b, point, weights, y)
         least = min(least, highest)
         if attained > best:
             best = attained
@@ -281,7 +314,7 @@ def maximum(
             break
     if centre > 0:
         for _ in range(CENTRING_STEPS):
-            advance(columns, q, equalities, b, point, slack, weights, y, centre)
+            advance(rows, q, equalities, b, point, slack, weights, y, centre)
         theta[:] = point
     return slack, weights, y, best, least
 
@@ -289,10 +322,10 @@ def maximum(
 @njit(error_model="numpy")
 def reach(
     counts: Ints,
-    columns: Floats,
+    rows: Floats,
     whole: Floats,
     start: tuple[Floats, Floats, Floats, Floats],
-    columns_of_v: Floats,
+    rows_of_v: Floats,
     equalities: Floats,
     start_of_v: tuple[Floats, Floats, Floats, Floats],
     observed: float,
@@ -305,19 +338,17 @@ def reach(
     `tolerance`, if it is not decided before.
     """
     result = np.ones(len(counts), np.bool_)
-    b, b_of_v = times(whole, start[0]), times(equalities, start_of_v[0])
+    b, b_of_v = back(whole, start[0]), back(equalities, start_of_v[0])
     for i in range(len(counts)):
-        seen = np.flatnonzero(counts[i])
-        unseen = np.flatnonzero(counts[i] == 0)
-        n = counts[i].sum()
+        seen, n = np.flatnonzero(counts[i]), counts[i].sum()
         q = counts[i][seen] / n
-        free, fixed = columns[seen], columns_of_v[seen]
+        free, fixed = taken(rows, seen), taken(rows_of_v, seen)
         # Reports that were not seen leave the sums M lam, and the slacks grow by their part.
         theta, slack, weights, y = start[0].copy(), start[1].copy(), start[2][seen], start[3].copy()
-        slack += back(columns[unseen], start[2][unseen])
+        slack += back(rows, np.where(counts[i] == 0, start[2], 0.0))
         theta_v, slack_v = start_of_v[0].copy(), start_of_v[1].copy()
         weights_v, y_v = start_of_v[2][seen], start_of_v[3].copy()
-        slack_v += back(columns_of_v[unseen], start_of_v[2][unseen])
+        slack_v += back(rows_of_v, np.where(counts[i] == 0, start_of_v[2], 0.0))
         low, high = bounds(free, q, b, theta, weights, y)
         low_v, high_v = bounds(fixed, q, b_of_v, theta_v, weights_v, y_v)
         for _ in range(2 * MAX_STEPS):

@@ -55,10 +55,10 @@ def most_likely(rows: Floats, q: Floats, answer: FixedAnswer, tolerance: float) 
     `rows` are the probabilities of the reports seen, shape (k, s), and q their frequencies. Fit and
     bound are -inf if a report is impossible.
     """
-    columns = np.ascontiguousarray(rows[answer.face].T)
+    on_rows = np.ascontiguousarray(rows[answer.face])
     theta, on_face = np.zeros(len(rows)), answer.inside.copy()
     fit = bound = -math.inf
-    if columns.any(axis=1).all():
-        *_, fit, bound = maximum(columns, q, answer.equalities, on_face, tolerance, 0.0)
+    if on_rows.any(axis=0).all():
+        *_, fit, bound = maximum(on_rows, q, answer.equalities, on_face, tolerance, 0.0)
     theta[answer.face] = on_face / on_face.sum()
     return MostLikely(theta, fit, bound)

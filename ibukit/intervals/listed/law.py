@@ -39,8 +39,8 @@ class ListedLaw:
     def __init__(self, mechanisms: list[FiniteMechanism], numbers: list[int]):
         self._numbers, self.n = numbers, sum(numbers)
         self._matrices = [mechanism.matrix() for mechanism in mechanisms]
-        self.columns: Floats = np.ascontiguousarray(np.hstack(self._matrices).T)
-        """Probabilities of each report, given each secret, shape (m, k)."""
+        self.rows: Floats = np.hstack(self._matrices)
+        """Probabilities of each report, given each secret, shape (k, m)."""
         self.freedom = sum(matrix.shape[1] - 1 for matrix in self._matrices)
         """Degrees of freedom of the counts."""
 
@@ -67,7 +67,7 @@ class ListedLaw:
     @cached_property
     def tallies(self) -> Ints | None:
         """All possible tallies, shape (t, m); None if they are many, or of several mechanisms."""
-        n, m = self.n, len(self.columns)
+        n, m = self.n, self.rows.shape[1]
         if len(self._numbers) > 1 or math.comb(n + m - 1, m - 1) > MAX_TALLIES:
             return None
         # The counts are the lengths of the runs between m - 1 bars among n + m - 1 places.

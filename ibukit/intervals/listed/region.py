@@ -94,19 +94,19 @@ class ListedRegion:
         law, k = self._law, len(theta)
         p = law.probabilities(theta)
         possible = p > 0
-        columns = law.columns[possible]
-        of_v = np.ascontiguousarray(columns[:, answer.face])
+        rows = np.ascontiguousarray(law.rows[:, possible])
+        of_v = rows[answer.face]
         whole, centre = np.ones((1, k)), CENTRE_IN_REPORTS / self._n
         # A point inside, not far from theta.
         start = (theta + 1 / k) / 2
-        rest = maximum(columns, p[possible], whole, start, 0.0, centre)[:3]
+        rest = maximum(rows, p[possible], whole, start, 0.0, centre)[:3]
         start_of_v = answer.inside.copy()
         rest_of_v = maximum(of_v, p[possible], answer.equalities, start_of_v, 0.0, centre)[:3]
 
         def are_reached(tallies: Ints) -> NDArray[np.bool_]:
             return reach(
                 tallies[:, possible],
-                columns,
+                rows,
                 whole,
                 (start, *rest),
                 of_v,

@@ -20,6 +20,8 @@ from ibukit._ground.arguments import Floats
 SLOPE_TOLERANCE = 1e-13
 # Share of the largest slope from which a coordinate enters.
 MIN_SLOPE_SHARE = 0.5
+# As many coordinates enter together as have mass already, and so many more.
+MIN_ENTERING = 4
 
 
 class ParabolaPoint(NamedTuple):
@@ -77,8 +79,8 @@ def maximise_parabola(hessian: Floats, b: Floats, start: Floats, max_work: float
         steepest = float(slope[entered[0]])
         if not steepest > SLOPE_TOLERANCE * float(np.abs(b).max()):
             return ParabolaPoint(y, work, True)
-        # At most as many enter as have mass, and one: where all rows are alike, so are their slopes.
-        entered = entered[: len(at) + 4]
+        # Where all rows are alike, so are their slopes, and few of them will keep mass.
+        entered = entered[: len(at) + MIN_ENTERING]
         entered = entered[slope[entered] >= MIN_SLOPE_SHARE * steepest]
         on[entered] = True
     return ParabolaPoint(y, work, False)
