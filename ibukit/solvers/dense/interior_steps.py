@@ -39,7 +39,7 @@ MAX_STEPS = 8
 MAX_UPDATES = 3
 # The method ends if the first step would take more than this many times the mass of some secret, or
 # if a later one leaves more than a share of max g - 1.
-MOST_TAKEN = 4.0
+MAX_TAKEN = 4.0
 SLOW = 0.5
 # Weight e of the length of a step.
 LENGTH_WEIGHT = 1e-8
@@ -75,7 +75,7 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
             return None
         change = solve(g - 1) / theta
         most_taken = -float(change[change.argmin()])
-        if not most_taken < (MOST_TAKEN if step == 0 else np.inf):
+        if not most_taken < (MAX_TAKEN if step == 0 else np.inf):
             return None
         theta *= np.where(change > 0, 1 + change, 1 / (1 - change))
         theta /= np.add.reduce(theta)
