@@ -27,8 +27,10 @@ import notebooks
 from ibukit_claims import _repetitions as kept
 from ibukit_claims._code import code_of
 
+# The first cell of code need not be the one that imports `ibukit_claims`.
 ENDING = """
 import sys
+import ibukit_claims as claims
 sys.path.insert(0, {scripts!r})
 import repetitions
 claims.repeated = repetitions.recorder({path!r})
