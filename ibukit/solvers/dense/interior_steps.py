@@ -27,7 +27,12 @@ from ibukit.channels import DenseChannel
 from ibukit.solvers import em
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.anderson import Anderson
-from ibukit.solvers.dense.least_squares_steps import EXACT, EXACT_BELOW, MIN_FITTED
+from ibukit.solvers.dense.least_squares_steps import (
+    EXACT,
+    EXACT_BELOW,
+    MIN_FITTED,
+    ROUNDING,
+)
 from ibukit.solvers.dense.systems import Systems
 
 # The first moves, and the orders of magnitude in max g - 1 that all have to gain, one with another,
@@ -102,7 +107,8 @@ def _start(matrix: Floats, q: Floats, goal: float) -> tuple[Floats, int]:
     p, g = em.evaluate(updates, theta, s)
     expected = float(g.max()) - 1
     taken = moves = 0
-    while g.max() - 1 > goal and (moves < FIRST_MOVES or g.max() - 1 <= expected):
+    # No excess tells more than rounding, whatever is asked.
+    while g.max() - 1 > max(goal, ROUNDING) and (moves < FIRST_MOVES or g.max() - 1 <= expected):
         theta, p, g, steps = walk.move(theta, p, g, MAX_UPDATES)
         expected *= 10**-GAIN_OF_MOVE
         taken, moves = taken + steps, moves + 1
