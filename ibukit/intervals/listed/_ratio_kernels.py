@@ -147,7 +147,7 @@ def back(rows: Floats, weights: Floats) -> Floats:
 
 @njit(error_model="numpy")
 def taken(rows: Floats, reports: Ints) -> Floats:
-    """Return rows[:, reports], which takes numba several times as long."""
+    """Return the entries of some reports."""
     result = np.empty((len(rows), reports.size))
     for x in range(len(rows)):
         for z in range(reports.size):
