@@ -53,7 +53,7 @@ CORNERS = ("vertex", "two values")
 FAMILIES = ("k-RR", "line", "plane", "unary", "subset", "matrix")
 FAMILIES_OF = {"betting": tuple(family for family in FAMILIES if family != "plane")}
 # Families that are measured with more than the smallest number of people; under those that are
-# left out, calibrated intervals take hours in all.
+# left out, calibrated intervals take hours.
 LARGER_OF = {"calibrated": ("line",)}
 # Measured for both targets.
 OF_FREQUENCIES = ("wald",)
