@@ -43,6 +43,14 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
+def only_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all secrets have mass, `test_interior_steps` has what is done before the path."""
+    from ibukit.solvers.dense import interior_steps
+
+    monkeypatch.setattr(interior_steps, "maximise", lambda *given: None)
+
+
+@pytest.fixture
 def closed_figures() -> Iterator[None]:
     """No figure from before or left behind, and the settings of matplotlib as they were."""
     import matplotlib.pyplot as plt

@@ -11,21 +11,17 @@ import scipy
 import ibukit as ik
 from ibukit.solvers import interior_point, limits
 from ibukit.solvers._normal_equations import DenseModel
-from ibukit.solvers.dense import interior_steps, least_squares_steps, sparse_gram
+from ibukit.solvers.dense import least_squares_steps, sparse_gram
 from ibukit.solvers.dense import systems as dense_systems
 from ibukit.solvers.dense.central_path import DensePath
 from ibukit.solvers.dense.least_squares_steps import local_maxima
 from ibukit.solvers.dense.sparse_gram import SparseGram
 from ibukit.solvers.dense.systems import Systems
 
+pytestmark = pytest.mark.usefixtures("only_the_path")
+
 SHAPES = [(60, 90), (60, 60), (60, 40), (40, 6)]
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
-
-
-@pytest.fixture(autouse=True)
-def the_path(monkeypatch):
-    """Where all secrets have mass, `test_interior_steps` has what is done before."""
-    monkeypatch.setattr(interior_steps, "maximise", lambda *given: None)
 
 
 def problem(rng, k, s):

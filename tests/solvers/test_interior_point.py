@@ -11,7 +11,7 @@ from scipy import optimize
 
 from ibukit.solvers import interior_point, limits
 from ibukit.solvers._normal_equations import DenseModel, cholesky, cross_over
-from ibukit.solvers.dense import interior_steps, least_squares_steps
+from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.interior_point import (
     TRIES,
     _longest_step,
@@ -23,18 +23,14 @@ from ibukit.solvers.interior_point import (
 )
 from ibukit.solvers.interior_point_model import QuadraticTerm
 
+pytestmark = pytest.mark.usefixtures("only_the_path")
+
 SHAPES = [
     (12, 30),
     (30, 30),
     (40, 6),
 ]  # the last has so few reports that the system is one in the reports
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
-
-
-@pytest.fixture(autouse=True)
-def the_path(monkeypatch):
-    """Where all secrets have mass, `test_interior_steps` has what is done before."""
-    monkeypatch.setattr(interior_steps, "maximise", lambda *given: None)
 
 
 def model_of(rng, k, s):

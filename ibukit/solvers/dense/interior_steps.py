@@ -4,7 +4,7 @@ Where all masses stay positive, g = 1 is all that has to be solved. A Newton ste
 
     (M diag(q / nu^2) M^T + diag(e / theta)) change = g - 1,    g = M (q / nu),    nu = theta M,
 
-costs as much as one of the ten or more steps of the central path, and five to seven are enough: of
+costs as much as one of the ten or more steps of the central path, and two to eight are enough: of
 more secrets than reports, which often fit the reports exactly and by many distributions, as of
 channels that say nearly all. The small e makes the system definite where rows depend on each other,
 and takes the shortest of all changes, in units of the masses themselves. A mass that the step would
@@ -23,7 +23,6 @@ from functools import partial
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.channels import DenseChannel
 from ibukit.solvers import em
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.anderson import Anderson
@@ -60,7 +59,7 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
         return None
     matrix = model.matrix
     goal = min(tol, EXACT)
-    theta, taken = _start(matrix, q, goal)
+    theta, taken = _start(model, q, goal)
     systems = Systems(matrix)
     before = np.inf
     for step in range(MAX_STEPS + 1):
@@ -98,10 +97,10 @@ def _with_zeros(model: DenseModel, q: Floats, theta: Floats, s: Floats, tol: flo
     return exact if excess <= tol else theta
 
 
-def _start(matrix: Floats, q: Floats, goal: float) -> tuple[Floats, int]:
+def _start(model: DenseModel, q: Floats, goal: float) -> tuple[Floats, int]:
     """A distribution by accelerated EM updates from uniform, and their number."""
-    k, s = matrix.shape
-    updates = partial(em.on_any_channel, DenseChannel(matrix), q)
+    k, s = model.matrix.shape
+    updates = partial(em.on_any_channel, model.channel, q)
     walk = Anderson(updates, q, k)
     theta = np.full(k, 1 / k)
     p, g = em.evaluate(updates, theta, s)
