@@ -21,7 +21,8 @@ OTHER_RULES = """async () => {
   const rules = {'color-contrast': {enabled: false}, 'link-in-text-block': {enabled: false}};
   return await axe.run(document, {preload: false, resultTypes: ['violations'], rules});
 }"""  # `preload` would look up style sheets by a wrong path
-COLOURS = """async () => {
+COLOURS = """async measured => {
+  const known = new Set(measured);
   const looks = new Map(), above = new Map();
   const CLEAR = 'rgba(0, 0, 0, 0)';
   const ground = e => {  // what stands behind the words of an element
@@ -44,23 +45,36 @@ COLOURS = """async () => {
     const s = getComputedStyle(e);
     const font = [s.color, s.fontSize, s.fontWeight, s.textShadow];
     const look = [ground(e), ...font, e.checkVisibility()].join('|');
+    if (known.has(look)) continue;
     if (!looks.has(look)) looks.set(look, []);
     looks.get(look).push(e);
   }
   const some = all => [...new Set([all[0], all[all.length >> 1], all[all.length - 1]])];
   const include = [...looks.values()].flatMap(some);
-  if (!include.length) return {violations: []};
+  if (!include.length) return {violations: [], looks: []};
   const runOnly = {type: 'rule', values: ['color-contrast', 'link-in-text-block']};
-  return await axe.run({include}, {preload: false, resultTypes: ['violations'], runOnly});
+  const {violations} = await axe.run({include},
+    {preload: false, resultTypes: ['violations'], runOnly});
+  return {violations, looks: [...looks.keys()]};
 }"""
 
 
-def violations(tab: Page, *, colours: bool, others: bool = True) -> list[tuple[str, str]]:
-    """The rules that the page breaks by axe-core, each with how badly and where."""
-    tab.evaluate(SOURCE)
+def violations(
+    tab: Page, *, colours: bool, others: bool = True, measured: set[str] | None = None
+) -> list[tuple[str, str]]:
+    """The rules that the page breaks by axe-core, each with how badly and where.
+
+    Looks in `measured` are not measured again; those of the page are added to it.
+    """
+    if not tab.evaluate("'axe' in window"):
+        tab.evaluate(SOURCE)
     found = []
-    for script in [OTHER_RULES] * others + [COLOURS] * colours:
-        result: dict[str, Any] = tab.evaluate(script)
+    results: list[dict[str, Any]] = [tab.evaluate(OTHER_RULES)] if others else []
+    if colours:
+        measured = set() if measured is None else measured
+        results.append(tab.evaluate(COLOURS, sorted(measured)))
+        measured.update(results[-1]["looks"])
+    for result in results:
         for rule in result["violations"]:
             if rule["id"] not in ALLOWED:
                 where = "; ".join(str(node["target"]) for node in rule["nodes"][:3])

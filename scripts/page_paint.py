@@ -34,7 +34,7 @@ def first_paint(browser: Browser, url: str) -> float:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     tab = context.new_page()
     tab.set_default_timeout(0)
-    tab.goto(url, wait_until="load")
+    tab.goto(url, wait_until="commit")  # what loads after the first words need not be waited for
     paint = float(tab.evaluate(PAINT))
     context.close()
     return paint

@@ -120,9 +120,11 @@ class Visit:
         for detail in self.tab.evaluate(EVIDENCE):
             self.add("evidence", detail)
 
-    def axe(self, colours: bool, others: bool = True) -> None:
-        """Ask axe-core."""
-        for rule, detail in accessibility.violations(self.tab, colours=colours, others=others):
+    def axe(self, colours: bool, others: bool = True, measured: set[str] | None = None) -> None:
+        """Ask axe-core; looks in `measured` are not measured again."""
+        for rule, detail in accessibility.violations(
+            self.tab, colours=colours, others=others, measured=measured
+        ):
             self.add(f"axe {rule}", detail)
 
     def turn_dark(self) -> None:
@@ -132,8 +134,11 @@ class Visit:
         if not self.tab.evaluate(TURN_DARK):
             self.add("not dark", "the page stays light when the reader prefers dark")
 
-    def search(self, word: str, wanted: str) -> None:
-        """The search page, opened with a word, must list a page: the wanted one, if any."""
+    def search(self, word: str, wanted: str) -> bool:
+        """The search page, opened with a word, must list a page: the wanted one, if any.
+
+        False if it lists nothing.
+        """
         results = self.tab.locator("#search-results li a")
         with contextlib.suppress(Exception):
             results.first.wait_for(timeout=30_000)  # the self-test waits so long for nothing
@@ -149,6 +154,7 @@ class Visit:
                 "search",
                 f"nothing found for {word!r}" if not hits else f"{word!r} does not find {wanted}",
             )
+        return bool(hits)
 
 
 def photograph(tab: Page, shots: Path | None, name: str, width: int, scheme: str) -> None:
@@ -161,9 +167,14 @@ def photograph(tab: Page, shots: Path | None, name: str, width: int, scheme: str
 
 
 def visit(
-    browser: Browser, home: str, name: str, view: View, shots: Path | None = None
+    browser: Browser,
+    home: str,
+    name: str,
+    view: View,
+    shots: Path | None = None,
+    measured: set[str] | None = None,
 ) -> list[Finding]:
-    """All faults of one page in one view."""
+    """All faults of one page in one view; looks in `measured` have the colours of other pages."""
     from_disk = home.startswith("file:")
     context = browser.new_context(
         viewport={"width": view.width, "height": 900}, color_scheme=view.scheme
@@ -185,12 +196,12 @@ def visit(
     try:
         for word, wanted in reversed(words.items()):
             seen.open(home + name + (f"?q={word}" if is_search else ""))
-            if is_search:
-                seen.search(word, wanted)
+            if is_search and not seen.search(word, wanted):
+                break  # it has waited long enough for nothing
         photograph(seen.tab, shots, name, view.width, view.scheme)
         seen.look(name, view.width == VIEWS[0].width)  # which leaves the evidence on for axe
         if not from_disk:
-            seen.axe(colours="light" in view.colours)
+            seen.axe(colours="light" in view.colours, measured=measured)
         if "dark" in view.colours and not from_disk:
             seen.turn_dark()
             photograph(seen.tab, shots, name, view.width, "dark")

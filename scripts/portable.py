@@ -5,8 +5,9 @@
 
 One line for each run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or
 where a library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is
-named as left out. Tests of the scripts, which compute nothing for a reader, are not run again, nor
-the cells that a chapter shows, because every chapter is run whole. Logs are in _build/portable.
+named as left out. Tests of the scripts and of the tables of claims, which compute nothing for a
+reader, are not run again, nor the cells that a chapter shows, because every chapter is run whole.
+Logs are in _build/portable.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ import suite_run
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "portable"
-LEFT_OUT = ("tests/scripts", "tests/book/test_shown_code.py")
+LEFT_OUT = (
+    "tests/scripts",
+    "tests/book/test_ledger.py",
+    "tests/book/test_verdict_page.py",
+    "tests/book/test_shown_code.py",
+)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
 # what a processor without them would not choose; names of glibc 2.33 and newer, unknown ones are
 # passed over

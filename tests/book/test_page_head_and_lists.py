@@ -211,7 +211,8 @@ def test_the_imprint_is_that_of_the_citation(tmp_path, monkeypatch):
 
 def asks_to_write(text):
     """The sentences that ask a reader to write, which need an address."""
-    return re.findall(r"[^.]*\b(?:tell us|write to us|let us know|contact us)\b[^.]*", text, re.I)
+    wanted = re.compile(r"\b(?:tell us|write to us|let us know|contact us)\b", re.I)
+    return [sentence for sentence in text.split(".") if wanted.search(sentence)]
 
 
 def test_no_page_asks_to_write_where_there_is_no_address():
