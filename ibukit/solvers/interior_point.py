@@ -114,13 +114,25 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
 
 
 def _maximise_dense(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int, str]:
+    start = None
+    if interior_steps.come_first(*model.matrix.shape, tol):
+        start = interior_steps.first_updates(model, q, tol)
+
     # Mass on few secrets is found faster by least squares, which need no path.
-    sparse = least_squares_steps.maximise(model.matrix, q, tol)
-    if sparse is not None:
-        return *sparse, "constrained Newton steps"
-    everywhere = interior_steps.maximise(model, q, tol)
-    if everywhere is not None:
-        return *everywhere, "accelerated updates and Newton steps"
+    def on_few() -> tuple[Floats, int, str] | None:
+        theta = None if start is None else start.theta
+        found = least_squares_steps.maximise(model.matrix, q, tol, theta)
+        return None if found is None else (*found, "constrained Newton steps")
+
+    def on_all() -> tuple[Floats, int, str] | None:
+        found = interior_steps.maximise(model, q, tol, start)
+        return None if found is None else (*found, "accelerated updates and Newton steps")
+
+    converges = start is not None and start.converges
+    for method in (on_all, on_few) if converges else (on_few, on_all):
+        found = method()
+        if found is not None:
+            return found
 
     def one_try(settings: Settings) -> tuple[Certified, int]:
         if settings.careful:

@@ -50,7 +50,7 @@ def maximise_and_tell(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Flo
     if k * s <= MAX_ENTRIES and least_squares_steps.applies(k, s, tol):
         matrix = channel.matrix()
         matrix /= np.maximum.reduce(matrix, axis=0)
-        sparse = least_squares_steps.maximise(matrix, q, tol, WORK_A_CELL * k)
+        sparse = least_squares_steps.maximise(matrix, q, tol, work_of_path=WORK_A_CELL * k)
         if sparse is not None:
             return *sparse, "constrained Newton steps"
     return *maximise(channel, q, tol), "an interior point with Fourier transforms"

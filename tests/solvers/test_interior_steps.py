@@ -152,3 +152,61 @@ def test_an_estimate_says_how_it_was_found(rng):
     estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts))
     assert estimate.method.endswith("by accelerated updates and Newton steps")
     assert estimate.gap <= 1e-9
+
+
+def told(matrix, q, monkeypatch):
+    """The estimate, how it was found, and which methods were asked, in their order."""
+    asked = []
+    with monkeypatch.context() as patched:
+        for method in (interior_steps, least_squares_steps):
+            whole = method.maximise
+            patched.setattr(
+                method,
+                "maximise",
+                lambda *given, method=method, whole=whole: asked.append(method) or whole(*given),
+            )
+        return *interior_point.maximise_and_tell(matrix, q, TOL), asked
+
+
+def test_where_secrets_abound_and_updates_converge_least_squares_are_not_tried(rng, monkeypatch):
+    matrix = confusion(rng, 200, 50)
+    q = reports_of_all(matrix, rng)
+    theta, _, words, asked = told(matrix, q / q.sum(), monkeypatch)
+    assert asked == [interior_steps]
+    assert "accelerated updates" in words
+    assert excess(matrix, q / q.sum(), theta) <= TOL
+    # Of fewer secrets than twice the reports, few may have mass as well.
+    matrix = confusion(rng, 100, 50)
+    q = reports_of_all(matrix, rng)
+    assert told(matrix, q / q.sum(), monkeypatch)[-1][0] == least_squares_steps
+
+
+def reports_of_two(rng):
+    """A blur of 400 secrets, of which two have mass."""
+    place, reports = (np.arange(400) + 0.5) / 400, (np.arange(60) + 0.5) / 60
+    matrix = np.exp(-0.5 * ((place[:, None] - reports) / 0.1) ** 2)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    q = np.maximum(rng.multinomial(10**5, matrix[[80, 240]].mean(axis=0)), 1) / 10**5
+    return matrix, q / q.sum()
+
+
+def test_where_secrets_abound_and_few_have_mass_least_squares_go_on_from_the_updates(
+    rng, monkeypatch
+):
+    matrix, q = reports_of_two(rng)
+    theta, _, words, asked = told(matrix, q, monkeypatch)
+    assert asked == [least_squares_steps]
+    assert words == "constrained Newton steps"
+    np.testing.assert_allclose(theta, by_the_path(matrix, q, monkeypatch), atol=1e-7)
+
+
+def test_updates_that_seem_to_converge_are_no_proof_that_all_have_mass(rng, monkeypatch):
+    """Where the steps fail after all, least squares or the path find the maximiser."""
+    whole = interior_steps.first_updates
+    monkeypatch.setattr(
+        interior_steps, "first_updates", lambda *given: whole(*given)._replace(converges=True)
+    )
+    matrix, q = reports_of_two(rng)
+    theta, _, _, asked = told(matrix, q, monkeypatch)
+    assert asked == [interior_steps, least_squares_steps]
+    assert excess(matrix, q, theta) <= TOL

@@ -34,7 +34,7 @@ def way(monkeypatch):
 
     monkeypatch.setattr(DensePath, "excess", looked_at)
     monkeypatch.setattr(
-        least_squares_steps, "maximise", lambda matrix, q, tol: None
+        least_squares_steps, "maximise", lambda *given: None
     )  # which needs no path here
     return points
 

@@ -10,7 +10,8 @@ channels that say nearly all. The small e makes the system definite where rows d
 and takes the shortest of all changes, in units of the masses themselves. A mass that the step would
 make negative is divided instead, which agrees with the step to second order.
 
-The updates go on alone where they converge at once, as under a channel near the identity.
+The updates go on alone where they converge at once, as under a channel near the identity. Of many
+more secrets than reports they are made before anything else, since all of these often have mass.
 
 Where some secrets have no mass, the first step shows it: it would take many times the mass that
 they have. If they are few, the steps come so near to the maximiser that its support can be told.
@@ -19,6 +20,7 @@ they have. If they are few, the steps come so near to the maximiser that its sup
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +36,8 @@ from ibukit.solvers.dense.least_squares_steps import (
 )
 from ibukit.solvers.dense.systems import Systems
 
+# Secrets for each report above which the updates come first.
+MAX_SECRETS_A_REPORT = 2
 # The first moves, and the orders of magnitude in max g - 1 that all have to gain, one with another,
 # for more of them; a move costs a third of a step or less.
 FIRST_MOVES = 4
@@ -51,15 +55,31 @@ LENGTH_WEIGHT = 1e-8
 NEAR = 1e-3
 
 
+class Start(NamedTuple):
+    """A distribution by accelerated EM updates from uniform."""
+
+    theta: Floats
+    updates: int
+    converges: bool
+    """True if each move gained what it has to."""
+
+
+def come_first(k: int, s: int, tol: float) -> bool:
+    """Return True where all secrets are likely to have mass."""
+    return tol <= EXACT_BELOW and k > MAX_SECRETS_A_REPORT * s
+
+
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | None:
+def maximise(
+    model: DenseModel, q: Floats, tol: float, start: Start | None = None
+) -> tuple[Floats, int] | None:
     """The distribution and the steps taken; None if it is not certified to `tol`."""
-    # At a rough tolerance the path takes few steps as well.
+    # At a rough tolerance the path is mostly faster, as it is than least squares.
     if tol > EXACT_BELOW:
         return None
     matrix = model.matrix
     goal = min(tol, EXACT)
-    theta, taken = _start(model, q, goal)
+    theta, taken, _ = start or first_updates(model, q, tol)
     systems = Systems(matrix)
     before = np.inf
     for step in range(MAX_STEPS + 1):
@@ -81,7 +101,7 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
         most_taken = -float(change[change.argmin()])
         if not most_taken < (MAX_TAKEN if step == 0 else np.inf):
             return None
-        theta *= np.where(change > 0, 1 + change, 1 / (1 - change))
+        theta = theta * np.where(change > 0, 1 + change, 1 / (1 - change))
         theta /= np.add.reduce(theta)
     if not excess < NEAR:
         return None
@@ -97,8 +117,8 @@ def _with_zeros(model: DenseModel, q: Floats, theta: Floats, s: Floats, tol: flo
     return exact if excess <= tol else theta
 
 
-def _start(model: DenseModel, q: Floats, goal: float) -> tuple[Floats, int]:
-    """A distribution by accelerated EM updates from uniform, and their number."""
+def first_updates(model: DenseModel, q: Floats, tol: float) -> Start:
+    """Go on for as long as the moves gain what they have to."""
     k, s = model.matrix.shape
     updates = partial(em.on_any_channel, model.channel, q)
     walk = Anderson(updates, q, k)
@@ -107,8 +127,10 @@ def _start(model: DenseModel, q: Floats, goal: float) -> tuple[Floats, int]:
     expected = float(g.max()) - 1
     taken = moves = 0
     # No excess tells more than rounding, whatever is asked.
-    while g.max() - 1 > max(goal, ROUNDING) and (moves < FIRST_MOVES or g.max() - 1 <= expected):
+    end = max(min(tol, EXACT), ROUNDING)
+    while g.max() - 1 > end and (moves < FIRST_MOVES or g.max() - 1 <= expected):
         theta, p, g, steps = walk.move(theta, p, g, MAX_UPDATES)
         expected *= 10**-GAIN_OF_MOVE
         taken, moves = taken + steps, moves + 1
-    return theta / np.add.reduce(theta), taken
+    converges = moves != FIRST_MOVES or bool(g.max() - 1 <= max(end, expected))
+    return Start(theta / np.add.reduce(theta), taken, converges)

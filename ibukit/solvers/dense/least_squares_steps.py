@@ -67,7 +67,8 @@ MAX_MASS_ELSEWHERE = 1e-4
 
 def applies(k: int, s: int, tol: float) -> bool:
     """Return False where the path is better from the start, before any matrix is made."""
-    # At a rough tolerance the path takes few steps as well.
+    # At a rough tolerance the path takes few steps. Of random shapes half take 1.2 times as long by
+    # least squares at 1e-5, and 1.4 times at 1e-3; but some take a tenth, where few have mass.
     return _are_all_candidates(k, s) or tol <= EXACT_BELOW
 
 
@@ -77,17 +78,23 @@ def _are_all_candidates(k: int, s: int) -> bool:
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
 def maximise(
-    matrix: Floats, q: Floats, tol: float, work_of_path: float | None = None
+    matrix: Floats,
+    q: Floats,
+    tol: float,
+    start: Floats | None = None,
+    work_of_path: float | None = None,
 ) -> tuple[Floats, int] | None:
     """The distribution and the steps taken; None if it is not certified to `tol`, or not unique.
 
-    By default the path is that of a dense matrix.
+    By default the start is made by EM updates, and the path is that of a dense matrix.
     """
     k, s = matrix.shape
     few = _are_all_candidates(k, s)
     if not applies(k, s, tol):
         return None
-    theta = _start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
+    theta = start
+    if theta is None:
+        theta = _start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
     candidates = _first_candidates(theta, s)
     work = 0.0
     if work_of_path is None:
