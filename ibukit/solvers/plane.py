@@ -51,8 +51,8 @@ def maximise_and_tell(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Flo
         matrix = channel.matrix()
         matrix /= np.maximum.reduce(matrix, axis=0)
         sparse = least_squares_steps.maximise(matrix, q, tol, work_of_path=WORK_A_CELL * k)
-        if sparse is not None:
-            return *sparse, "constrained Newton steps"
+        if sparse is not None and sparse.is_unique:
+            return sparse.theta, sparse.steps, "constrained Newton steps"
     return *maximise(channel, q, tol), "an interior point with Fourier transforms"
 
 

@@ -11,7 +11,7 @@ import scipy
 import ibukit as ik
 from ibukit.solvers import interior_point, limits
 from ibukit.solvers._normal_equations import DenseModel
-from ibukit.solvers.dense import least_squares_steps, sparse_gram
+from ibukit.solvers.dense import interior_steps, least_squares_steps, sparse_gram
 from ibukit.solvers.dense import systems as dense_systems
 from ibukit.solvers.dense.central_path import DensePath
 from ibukit.solvers.dense.least_squares_steps import local_maxima
@@ -174,11 +174,17 @@ def test_where_little_is_asked_what_can_be_cut_off_is_zero(tol, rng):
 # Few secrets
 
 
+def of_few(matrix, q, tol):
+    """The distribution and the steps; None where there may be others."""
+    found = least_squares_steps.maximise(matrix, q, tol)
+    return found[:2] if found is not None and found.is_unique else None
+
+
 def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
     found = 0
     for _ in range(10):
         matrix, q = problem(rng, 12, 20)
-        few = least_squares_steps.maximise(matrix, q, 1e-9)
+        few = of_few(matrix, q, 1e-9)
         if few is None:
             continue
         found += 1
@@ -196,14 +202,10 @@ def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
 
 def test_of_several_maximisers_none_is_chosen_by_least_squares(rng):
     matrix, q = problem(rng, 8, 12)
-    assert least_squares_steps.maximise(matrix, q, 1e-9) is not None
-    assert (
-        least_squares_steps.maximise(np.vstack([matrix, matrix]), q, 1e-9) is None
-    )  # more secrets than reports
-    best = int(least_squares_steps.maximise(matrix, q, 1e-9)[0].argmax())
-    assert (
-        least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None
-    )  # two equal rows
+    assert of_few(matrix, q, 1e-9) is not None
+    assert of_few(np.vstack([matrix, matrix]), q, 1e-9) is None  # more secrets than reports
+    best = int(of_few(matrix, q, 1e-9)[0].argmax())
+    assert of_few(np.vstack([matrix, matrix[best]]), q, 1e-9) is None  # two equal rows
 
 
 def blurred(rng, k, s, width=0.08):
@@ -222,7 +224,7 @@ def test_many_secrets_whose_rows_are_alike_take_few_steps_too(shape, rng, monkey
     with_few_neighbours = 0
     for _ in range(5):
         matrix, q = blurred(rng, *shape, width=0.15)
-        theta, steps = least_squares_steps.maximise(matrix, q, 1e-9)
+        theta, steps = of_few(matrix, q, 1e-9)
         g = matrix @ (q / (theta @ matrix))
         assert g.max() - 1 <= 1e-12
         assert 0 < steps <= 12
@@ -240,7 +242,7 @@ def test_many_secrets_whose_rows_are_alike_take_few_steps_too(shape, rng, monkey
 def test_the_order_of_the_secrets_does_not_matter(shape, rng):
     """Neighbours whose rows are alike are a hint where mass goes, not an assumption."""
     matrix, q = blurred(rng, *shape)
-    theta, _ = least_squares_steps.maximise(matrix, q, 1e-9)
+    theta, _ = of_few(matrix, q, 1e-9)
     order = rng.permutation(len(matrix))
     other, _ = interior_point.maximise(matrix[order], q, 1e-9)
     assert np.array_equal(theta[order] > 0, other > 0)
@@ -249,8 +251,8 @@ def test_the_order_of_the_secrets_does_not_matter(shape, rng):
 
 def test_where_little_is_asked_the_path_is_quick_enough(rng):
     matrix, q = blurred(rng, 80, 60)
-    assert least_squares_steps.maximise(matrix, q, 1e-6) is not None
-    assert least_squares_steps.maximise(matrix, q, 1e-5) is None
+    assert of_few(matrix, q, 1e-6) is not None
+    assert of_few(matrix, q, 1e-5) is None
 
 
 @pytest.mark.parametrize("k", [150, 300])
@@ -265,21 +267,65 @@ def test_where_many_secrets_gain_mass_the_path_is_left_to_find_them(k, rng, monk
     )
     matrix = rng.dirichlet(np.ones(k), size=k)
     q = rng.multinomial(10**6, rng.dirichlet(np.ones(k)) @ matrix) / 10**6
-    assert least_squares_steps.maximise(matrix / matrix.max(axis=0), q, 1e-9) is None
+    assert of_few(matrix / matrix.max(axis=0), q, 1e-9) is None
     spent = least_squares_steps.COST_OF_SMALL_SYSTEM * sum(each.work for each in work)
     assert 0 < spent <= 0.1 * 10 * (k**2 * (k + 160) + k**3 / 3 + 1e7)
     theta, _ = interior_point.maximise(matrix, q, 1e-9)
     assert np.count_nonzero(theta) > k / 3
 
 
+def twice(rng, k, s):
+    """Reports of a blur, and the place of the secret with most mass, which is there twice."""
+    matrix, q = blurred(rng, k, s)
+    best = int(of_few(matrix, q, 1e-9)[0].argmax())
+    return np.repeat(matrix, 1 + (np.arange(k) == best), axis=0), q, best
+
+
 def test_of_many_secrets_two_that_are_the_same_are_left_to_the_path(rng):
     for _ in range(5):
-        matrix, q = blurred(rng, 80, 60)
-        theta, _ = least_squares_steps.maximise(matrix, q, 1e-9)
-        twice = np.repeat(matrix, 1 + (np.arange(80) == theta.argmax()), axis=0)
-        assert least_squares_steps.maximise(twice, q, 1e-9) is None
-        found, _ = interior_point.maximise(twice, q, 1e-9)
-        assert (twice @ (q / (found @ twice))).max() - 1 <= 1e-9
+        matrix, q, best = twice(rng, 80, 60)
+        assert of_few(matrix, q, 1e-9) is None
+        found, _, words = interior_point.maximise_and_tell(matrix, q, 1e-9)
+        assert words == "an interior point"
+        assert (matrix @ (q / (found @ matrix))).max() - 1 <= 1e-9
+        assert found[best] == pytest.approx(found[best + 1], rel=1e-3)
+
+
+AMONG = "an interior point of the secrets that may have mass"
+
+
+def test_of_very_many_secrets_the_path_is_followed_among_those_that_may_have_mass(rng):
+    for _ in range(5):
+        matrix, q, best = twice(rng, 400, 60)
+        assert of_few(matrix, q, 1e-9) is None
+        found, _, words = interior_point.maximise_and_tell(matrix, q, 1e-9)
+        assert words == AMONG
+        assert (matrix @ (q / (found @ matrix))).max() - 1 <= 1e-9
+        assert 0 < np.count_nonzero(found) <= 100
+        assert found[best] == pytest.approx(found[best + 1], rel=0.05)
+
+
+def test_if_most_secrets_may_have_mass_the_path_is_followed_among_all(rng):
+    matrix, q = blurred(rng, 80, 60)
+    same = np.repeat(matrix[of_few(matrix, q, 1e-9)[0] > 0], 80, axis=0)
+    found, _, words = interior_point.maximise_and_tell(same, q, 1e-9)
+    assert words != AMONG
+    assert (same @ (q / (found @ same))).max() - 1 <= 1e-9
+
+
+def test_a_point_of_some_secrets_that_is_not_certified_for_all_is_left(rng, monkeypatch):
+    matrix, q, _ = twice(rng, 400, 60)
+    whole = interior_steps.maximise
+    monkeypatch.setattr(
+        interior_steps,
+        "maximise",
+        lambda model, *given: (
+            whole(model, *given) if model.k > 400 else (np.full(model.k, 1 / model.k), 1)
+        ),
+    )
+    found, _, words = interior_point.maximise_and_tell(matrix, q, 1e-9)
+    assert words == "an interior point"
+    assert (matrix @ (q / (found @ matrix))).max() - 1 <= 1e-9
 
 
 def test_a_secret_that_only_rounding_gives_mass_is_left_to_the_path():
@@ -288,7 +334,7 @@ def test_a_secret_that_only_rounding_gives_mass_is_left_to_the_path():
     q = np.array([0.5, 0.5, 0, 0]) @ matrix
     for rest in (2, 3):
         rows = matrix[[0, 1, rest]]
-        few = least_squares_steps.maximise(rows / rows.max(axis=0), q, 1e-12)
+        few = of_few(rows / rows.max(axis=0), q, 1e-12)
         assert few is None or few[0][2] == 0
         found, _ = interior_point.maximise(rows, q, 1e-12)
         assert found[2] < 1e-14
@@ -299,7 +345,7 @@ def test_where_secrets_fit_all_reports_exactly_others_could_as_well(rng, monkeyp
     solved = calls(monkeypatch, "maximise_parabola", "dposv")
     matrix, _ = blurred(rng, 50, 6, width=0.2)
     laws = matrix / matrix.sum(axis=1, keepdims=True)
-    assert least_squares_steps.maximise(laws, np.arange(50) @ laws / 1225, 1e-9) is None
+    assert of_few(laws, np.arange(50) @ laws / 1225, 1e-9) is None
     assert solved == ["maximise_parabola"]
 
 
@@ -310,7 +356,7 @@ def test_once_it_is_known_who_has_mass_their_equations_are_solved_alone(rng, mon
     ):
         with monkeypatch.context() as patched:
             solved = calls(patched, by, "dposv")
-            found = [least_squares_steps.maximise(*draw(), 1e-9) for _ in range(10)]
+            found = [of_few(*draw(), 1e-9) for _ in range(10)]
         steps = sum(each[1] for each in found if each is not None)
         assert 0 < solved.count(by) < steps <= len(solved)
         assert steps <= 80

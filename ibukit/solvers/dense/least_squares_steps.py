@@ -13,6 +13,7 @@ once more is spent than the certificate has earned, the path is left to go on.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -65,6 +66,15 @@ CLEARLY_BELOW = 1e-6
 MAX_MASS_ELSEWHERE = 1e-4
 
 
+class Found(NamedTuple):
+    """A distribution that is certified."""
+
+    theta: Floats
+    steps: int
+    is_unique: bool
+    """False if there may be other maximisers, of which the order of the secrets chose this one."""
+
+
 def applies(k: int, s: int, tol: float) -> bool:
     """Return False where the path is better from the start, before any matrix is made."""
     # At a rough tolerance the path takes few steps. Of random shapes half take 1.2 times as long by
@@ -83,8 +93,8 @@ def maximise(
     tol: float,
     start: Floats | None = None,
     work_of_path: float | None = None,
-) -> tuple[Floats, int] | None:
-    """The distribution and the steps taken; None if it is not certified to `tol`, or not unique.
+) -> Found | None:
+    """The distribution and the steps taken; None if it is not certified to `tol`.
 
     By default the start is made by EM updates, and the path is that of a dense matrix.
     """
@@ -112,9 +122,10 @@ def maximise(
         if excess <= goal or (excess <= tol and excess >= worst):
             below = 1 - float(np.maximum.reduce(g[theta <= UNSURE_MASS], initial=0.0))
             is_unique = below > CLEARLY_BELOW or max(excess, ROUNDING) < MAX_MASS_ELSEWHERE * below
-            if step > 0 and is_unique:
-                return theta / np.add.reduce(theta), step
-            if excess >= worst or excess <= ROUNDING or below <= excess <= EXACT:
+            ends = excess >= worst or excess <= ROUNDING or below <= excess <= EXACT
+            if step > 0 and (is_unique or ends):
+                return Found(theta / np.add.reduce(theta), step, is_unique)
+            if ends:
                 return None
         # This is faster than nu.min(), which goes through a Python wrapper.
         if not nu[nu.argmin()] > MIN_FITTED:
@@ -152,7 +163,7 @@ def maximise(
                 break
             point = (theta + point) / 2
         else:
-            return None
+            return Found(theta / np.add.reduce(theta), step, False) if excess <= tol else None
         theta, nu, likelihood = point, fit, reached
         g = np.dot(matrix, q / nu)
         excess = _max(g) - 1
