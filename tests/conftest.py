@@ -44,10 +44,11 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def only_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all secrets have mass, `test_interior_steps` has what is done before the path."""
-    from ibukit.solvers.dense import interior_steps
+    """What comes before it has tests of its own, except for few secrets with mass."""
+    from ibukit.solvers.dense import interior_steps, quasi_newton_steps
 
-    monkeypatch.setattr(interior_steps, "maximise", lambda *given: None)
+    for method in (interior_steps, quasi_newton_steps):
+        monkeypatch.setattr(method, "maximise", lambda *given: None)
 
 
 @pytest.fixture

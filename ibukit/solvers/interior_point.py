@@ -33,9 +33,8 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats
 from ibukit.solvers._normal_equations import DenseModel
-from ibukit.solvers.dense import interior_steps, least_squares_steps
+from ibukit.solvers.dense import portfolio
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
-from ibukit.solvers.dense.least_squares_steps import ROUNDING
 from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
 # Above this tolerance small masses of a matrix model are cut off; exact zeros by Newton's method
@@ -52,14 +51,6 @@ BETTER_RATIO = 0.1
 # accept one.
 SECOND_ORDER_WEIGHTS = 10
 MIN_STEP_GAIN = 1.1
-
-# Where a maximiser may not be the only one, it is sought among the secrets that may have mass, if
-# these are at most a share of all, and all others have less mass than another share; see
-# `least_squares_steps`. With fewer entries the path among all takes a few milliseconds, and divides
-# mass between equal rows more evenly.
-MAX_CANDIDATES = 0.25
-MAX_MASS_ELSEWHERE = 1e-6
-MIN_ENTRIES_TO_CHOOSE_FROM = 20_000
 
 # The excess max g - 1 of a distribution, and the distribution.
 Certified = tuple[float, Floats]
@@ -103,11 +94,11 @@ def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, in
     scaled = matrix / np.maximum.reduce(matrix, axis=0)
     largest = np.maximum.reduce(scaled, axis=1)
     if largest[largest.argmin()] > 0:
-        return _maximise_dense(DenseModel(np.ascontiguousarray(scaled)), q, tol)
+        return portfolio.maximise(DenseModel(np.ascontiguousarray(scaled)), q, tol, _by_the_path)
     # Secrets that cannot produce any of the reports have no mass.
     live = largest > 0
-    theta_live, steps, algorithm = _maximise_dense(
-        DenseModel(np.ascontiguousarray(scaled[live])), q, tol
+    theta_live, steps, algorithm = portfolio.maximise(
+        DenseModel(np.ascontiguousarray(scaled[live])), q, tol, _by_the_path
     )
     theta = np.zeros(len(matrix))
     theta[live] = theta_live
@@ -122,69 +113,13 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
     return maximiser if excess <= tol else None
 
 
-def _maximise_dense(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int, str]:
-    start = None
-    k, s = model.matrix.shape
-    if interior_steps.come_first(k, s, tol):
-        start = interior_steps.first_updates(model, q, tol)
-
-    # Mass on few secrets is found faster by least squares, which need no path.
-    def on_few() -> tuple[Floats, int, str] | None:
-        theta = None if start is None else start.theta
-        found = least_squares_steps.maximise(model.matrix, q, tol, theta)
-        if found is None:
-            return None
-        if found.is_unique:
-            return found.theta, found.steps, "constrained Newton steps"
-        return _among_candidates(model, q, tol, found.theta)
-
-    def on_all() -> tuple[Floats, int, str] | None:
-        found = interior_steps.maximise(model, q, tol, start)
-        return None if found is None else (*found, "accelerated updates and Newton steps")
-
-    converges = start is not None and start.converges
-    for method in (on_all, on_few) if converges else (on_few, on_all):
-        found = method()
-        if found is not None:
-            return found
-    return *_by_the_path(model, q, tol), "an interior point"
-
-
-def _among_candidates(
-    model: DenseModel, q: Floats, tol: float, theta: Floats
-) -> tuple[Floats, int, str] | None:
-    """Maximise among the secrets of which some maximiser may have mass, if they are few.
-
-    Unlike `theta`, the fitted probabilities of all maximisers are the same, and so are g and the
-    candidates.
-    """
-    if model.matrix.size < MIN_ENTRIES_TO_CHOOSE_FROM:
-        return None
-    g = model.adjoint(q / model.forward(theta))
-    slack = max(float(g.max()) - 1, ROUNDING) / MAX_MASS_ELSEWHERE
-    at = np.flatnonzero(g >= 1 - slack)
-    rows = model.matrix[at]
-    largest = rows.max(axis=0)
-    if len(at) > MAX_CANDIDATES * model.k or not largest.min() > 0:
-        return None
-    few = DenseModel(rows / largest)
-    found, steps = interior_steps.maximise(few, q, tol) or _by_the_path(few, q, tol, TRIES[:1])
-    whole = np.zeros(model.k)
-    whole[at] = found
-    if not model.excess(q, whole) <= tol:
-        return None
-    return whole, steps, "an interior point of the secrets that may have mass"
-
-
-def _by_the_path(
-    model: DenseModel, q: Floats, tol: float, tries: Iterable[Settings] = TRIES
-) -> tuple[Floats, int]:
+def _by_the_path(model: DenseModel, q: Floats, tol: float, cautious: bool) -> tuple[Floats, int]:
     def one_try(settings: Settings) -> tuple[Certified, int]:
         if settings.careful:
             return _one_try(model.accurate(), q, tol, settings)
         return _dense_try(model, q, tol, settings)
 
-    return best_of(tries, tol, one_try)
+    return best_of(TRIES if cautious else TRIES[:1], tol, one_try)
 
 
 def maximise_model(

@@ -221,7 +221,8 @@ def test_sizes_of_the_papers(mechanism, concentration, rng):
     theta = rng.dirichlet(np.full(mechanism.k, concentration))
     tally = mechanism.simulate(rng.multinomial(50_000, theta), rng)
     assert_certified(tally, 1e-10)
-    assert ik.mle(tally, tol=1e-10, method="dense").n_iter <= 12
+    estimate = ik.mle(tally, tol=1e-10, method="dense")
+    assert estimate.n_iter <= (80 if "quasi-Newton" in estimate.method else 12)
 
 
 def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):

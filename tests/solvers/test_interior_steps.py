@@ -6,7 +6,7 @@ import pytest
 import ibukit as ik
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import DenseModel
-from ibukit.solvers.dense import interior_steps, least_squares_steps
+from ibukit.solvers.dense import interior_steps, least_squares_steps, quasi_newton_steps
 from ibukit.solvers.dense.systems import Systems
 
 TOL = 1e-9
@@ -18,7 +18,7 @@ def steps(matrix, q, tol=TOL):
 
 def by_the_path(matrix, q, monkeypatch):
     with monkeypatch.context() as patched:
-        for method in (interior_steps, least_squares_steps):
+        for method in (interior_steps, least_squares_steps, quasi_newton_steps):
             patched.setattr(method, "maximise", lambda *given: None)
         return interior_point.maximise(matrix, q, 1e-12)[0]
 

@@ -104,7 +104,7 @@ def maximise(
         return None
     theta = start
     if theta is None:
-        theta = _start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
+        theta = em_start(matrix, q, FIRST_UPDATES if few else FIRST_UPDATES_OF_MANY)
     candidates = _first_candidates(theta, s)
     work = 0.0
     if work_of_path is None:
@@ -120,8 +120,8 @@ def maximise(
     for step in range(MAX_STEPS):
         # At the goal, or certified and no longer getting better.
         if excess <= goal or (excess <= tol and excess >= worst):
-            below = 1 - float(np.maximum.reduce(g[theta <= UNSURE_MASS], initial=0.0))
-            is_unique = below > CLEARLY_BELOW or max(excess, ROUNDING) < MAX_MASS_ELSEWHERE * below
+            below = _slack_of_zeros(theta, g)
+            is_unique = zeros_are_clear(theta, g)
             ends = excess >= worst or excess <= ROUNDING or below <= excess <= EXACT
             if step > 0 and (is_unique or ends):
                 return Found(theta / np.add.reduce(theta), step, is_unique)
@@ -170,6 +170,16 @@ def maximise(
     return None
 
 
+def zeros_are_clear(theta: Floats, g: Floats) -> bool:
+    """Return whether every maximiser has hardly any mass where theta has none."""
+    below = _slack_of_zeros(theta, g)
+    return below > CLEARLY_BELOW or max(_max(g) - 1, ROUNDING) < MAX_MASS_ELSEWHERE * below
+
+
+def _slack_of_zeros(theta: Floats, g: Floats) -> float:
+    return 1 - float(np.maximum.reduce(g[theta <= UNSURE_MASS], initial=0.0))
+
+
 def _work_of_path(k: int, s: int) -> float:
     """Work of the path, in multiplications of a large matrix product."""
     order = min(k, s)
@@ -185,7 +195,7 @@ def _progress(highest: float, excess: float, goal: float) -> float:
     return math.log(highest / excess) / math.log(highest / end)
 
 
-def _start(matrix: Floats, q: Floats, updates: int) -> Floats:
+def em_start(matrix: Floats, q: Floats, updates: int) -> Floats:
     """A distribution by EM updates from uniform."""
     theta = np.full(len(matrix), 1 / len(matrix))
     g = np.dot(matrix, q / np.dot(theta, matrix))

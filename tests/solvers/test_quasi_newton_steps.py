@@ -1,0 +1,148 @@
+"""Quasi-Newton steps beside the central path, and where they leave the work to it."""
+
+import numpy as np
+import pytest
+import scipy
+
+import ibukit as ik
+from ibukit.solvers import interior_point
+from ibukit.solvers._normal_equations import DenseModel
+from ibukit.solvers.dense import interior_steps, least_squares_steps, quasi_newton_steps
+
+TOL = 1e-9
+
+
+def steps(matrix, q):
+    return quasi_newton_steps.maximise(DenseModel(matrix / matrix.max(axis=0)), q, TOL)
+
+
+def by_the_path(matrix, q, monkeypatch):
+    with monkeypatch.context() as patched:
+        for method in (interior_steps, least_squares_steps, quasi_newton_steps):
+            patched.setattr(method, "maximise", lambda *given: None)
+        return interior_point.maximise(matrix, q, 1e-12)[0]
+
+
+def excess(matrix, q, theta):
+    return (matrix @ (q / (theta @ matrix))).max() - 1
+
+
+def confusion(rng, k, s, right=0.7):
+    """Mostly the secret's own report, and else one of its own law."""
+    matrix = (1 - right) * rng.dirichlet(np.full(s, 0.3), size=k)
+    matrix[np.arange(k), np.arange(k)] += right
+    return matrix
+
+
+def few_entries(rng, k, s):
+    matrix = rng.random((k, s)) * (rng.random((k, s)) < 0.1)
+    matrix[np.arange(s) % k, np.arange(s)] += 0.1
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+def reports(rng, matrix, shares, n=10**5):
+    counts = rng.multinomial(n, shares @ matrix)
+    return matrix[:, counts > 0], counts[counts > 0] / n
+
+
+@pytest.fixture
+def gradients(monkeypatch):
+    """Numbers of gradients of each search."""
+    numbers, minimize = [], scipy.optimize.minimize
+
+    def counted(*given, **named):
+        found = minimize(*given, **named)
+        numbers.append(found.nfev)
+        return found
+
+    monkeypatch.setattr(scipy.optimize, "minimize", counted)
+    return numbers
+
+
+@pytest.mark.parametrize("make", [confusion, few_entries])
+@pytest.mark.parametrize(("k", "s"), [(120, 250), (150, 600)])
+def test_neither_few_nor_all_have_mass_as_on_the_path(make, k, s, rng, monkeypatch):
+    left = 0
+    for _ in range(5):
+        matrix, q = reports(rng, make(rng, k, s), rng.dirichlet(np.full(k, 0.5)))
+        found = steps(matrix, q)
+        if found is None:
+            left += 1
+            continue
+        theta, taken = found
+        assert 0 < taken <= 90
+        assert theta.sum() == pytest.approx(1, abs=1e-12)
+        assert excess(matrix, q, theta) <= 1e-12
+        path = by_the_path(matrix, q, monkeypatch)
+        np.testing.assert_allclose(theta, path, atol=1e-9)
+        assert 0.03 * k < np.count_nonzero(theta == 0) < 0.9 * k
+        assert np.array_equal(theta == 0, path == 0)
+    assert left <= 1
+
+
+def test_if_all_have_mass_newton_steps_end_it(rng, monkeypatch):
+    matrix, q = reports(rng, confusion(rng, 120, 150), rng.dirichlet(np.full(120, 30.0)), 10**6)
+    theta, _ = steps(matrix, q)
+    assert theta.min() > 0
+    assert excess(matrix, q, theta) <= 1e-12
+    np.testing.assert_allclose(theta, by_the_path(matrix, q, monkeypatch), atol=1e-9)
+
+
+@pytest.mark.parametrize(("k", "first"), [(200, 30), (800, 40)])
+def test_under_a_blur_the_search_soon_ends(k, first, rng, gradients):
+    place = (np.arange(k) + 0.5) / k
+    matrix = np.exp(-0.5 * ((place[:, None] - place) / 0.05) ** 2)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    assert steps(*reports(rng, matrix, rng.dirichlet(np.ones(k)), 10**6)) is None
+    assert len(gradients) == 1
+    assert first <= gradients[0] <= 2 * first + 10
+
+
+def test_of_many_secrets_more_gradients_are_taken_than_of_few(rng, gradients):
+    """Each is a smaller share of a step on the path."""
+    found = []
+    for _ in range(3):
+        matrix = rng.dirichlet(np.ones(600), size=600)
+        matrix, q = reports(rng, matrix, rng.dirichlet(np.ones(600)))
+        found += [(matrix, q, steps(matrix, q))]
+    assert 90 < max(gradients) <= 121
+    certified = [excess(matrix, q, each[0]) for matrix, q, each in found if each is not None]
+    assert len(certified) >= 1
+    assert max(certified) <= 1e-12
+
+
+def test_of_several_maximisers_none_is_chosen(rng):
+    shares = rng.dirichlet(np.full(120, 0.5))
+    matrix, q = reports(rng, confusion(rng, 120, 200), shares)
+    theta, _ = steps(matrix, q)
+    best, none = theta.argmax(), np.flatnonzero(theta == 0)[0]
+    assert steps(np.vstack([matrix, matrix[best]]), q) is None
+    # Without mass, two that are the same are no hindrance.
+    assert steps(np.vstack([matrix, matrix[none]]), q) is not None
+    # A mixture of some that have mass has g = 1, and any part of the mass.
+    some = np.argsort(-theta)[:3]
+    assert steps(np.vstack([matrix, matrix[some].mean(axis=0)]), q) is None
+
+
+def test_secrets_are_not_few_nor_more_than_reports_and_the_tolerance_is_not_rough():
+    applies = quasi_newton_steps.applies
+    assert applies(100, 300, 1e-6)
+    assert applies(300, 300, 1e-6)
+    assert not applies(99, 400, 1e-6)
+    assert not applies(100, 299, 1e-6)
+    assert not applies(301, 300, 1e-6)
+    assert not applies(300, 300, 1.1e-6)
+
+
+def test_the_order_of_the_secrets_does_not_matter(rng):
+    matrix, q = reports(rng, confusion(rng, 120, 200), rng.dirichlet(np.full(120, 0.5)))
+    order = rng.permutation(120)
+    np.testing.assert_allclose(steps(matrix[order], q)[0], steps(matrix, q)[0][order], atol=1e-11)
+
+
+def test_an_estimate_says_how_it_was_found(rng):
+    matrix = confusion(rng, 150, 200)
+    counts = rng.multinomial(10**5, rng.dirichlet(np.full(150, 0.5)) @ matrix)
+    estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts))
+    assert estimate.method.endswith("by quasi-Newton and Newton steps")
+    assert estimate.gap <= 1e-9
