@@ -18,8 +18,8 @@ from ibukit.solvers.dense.least_squares_steps import ROUNDING
 
 # Where a maximiser may not be the only one, it is sought among the secrets that may have mass, if
 # these are at most a share of all; every maximiser has less mass on the others than another share,
-# see `least_squares_steps`. With fewer entries the path among all takes a few milliseconds, and divides
-# mass between equal rows more evenly.
+# see `least_squares_steps`. With fewer entries the path among all takes a few milliseconds, and
+# divides mass between equal rows more evenly.
 MAX_CANDIDATES = 0.25
 MAX_MASS_ELSEWHERE = 1e-6
 MIN_ENTRIES_TO_CHOOSE_FROM = 20_000
