@@ -86,10 +86,13 @@ def mle(
     steps; at the end they put exact zeros where the maximiser has no mass. A matrix is first given
     to constrained Newton steps with non-negative least squares [wang]_ if it has at most 32
     secrets, or if `tol` is at most 1e-6. They are quicker where few secrets have mass and no other
-    maximiser exists. Up to 1e-6, a few accelerated updates and Newton steps for :math:`g = 1` come
-    next, which are quicker where every secret has mass. The path takes over where the gap has
-    fallen too little for the multiplications spent. Above 1e-6 "dense" has zeros where the
-    certificate allows them.
+    maximiser exists. Up to 1e-6, three other methods come before the path: if there are at least
+    100 secrets and no more than reports, quasi-Newton steps [byrd]_, which show the zeros where the
+    channel tells secrets well apart; a few accelerated updates and Newton steps for :math:`g = 1`,
+    which are quicker where every secret has mass, and come first if there are more than twice as
+    many secrets as reports; and, where several maximisers may exist, the path among the secrets
+    that may have mass, if they are few of many. Each gives up where it gains too little. Above 1e-6
+    "dense" has zeros where the certificate allows them.
     "auto" goes on to the next solver that applies where one misses `tol`.
 
     Sums over many reports or cells run on one thread, and on n threads inside
@@ -103,6 +106,8 @@ def mle(
     .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983.
     .. [wang] Wang, "On fast computation of the non-parametric maximum likelihood estimate of a
        mixing distribution", J. R. Statist. Soc. B 69, 2007 (active sets).
+    .. [byrd] Byrd, Lu, Nocedal and Zhu, "A limited memory algorithm for bound constrained
+       optimization", SIAM J. Sci. Comput. 16, 1995.
 
     Examples
     --------
