@@ -85,7 +85,7 @@ def mle(
     keeps both linear maps of the optimality conditions exact, and differ in how they solve for its
     steps; at the end they put exact zeros where the maximiser has no mass. A matrix is first given
     to constrained Newton steps with non-negative least squares [wang]_ if it has at most 32
-    secrets, or if `tol` is at most 1e-6. They are quicker where few secrets have mass and no other
+    secrets, or if `tol` is at most 1e-4. They are quicker where few secrets have mass and no other
     maximiser exists. Up to 1e-6, three other methods come before the path: if there are at least
     100 secrets and no more than reports, quasi-Newton steps [byrd]_, which show the zeros where the
     channel tells secrets well apart; a few accelerated updates and Newton steps for :math:`g = 1`,

@@ -251,8 +251,8 @@ def test_the_order_of_the_secrets_does_not_matter(shape, rng):
 
 def test_where_little_is_asked_the_path_is_quick_enough(rng):
     matrix, q = blurred(rng, 80, 60)
-    assert of_few(matrix, q, 1e-6) is not None
-    assert of_few(matrix, q, 1e-5) is None
+    assert of_few(matrix, q, 1e-4) is not None
+    assert of_few(matrix, q, 1.1e-4) is None
 
 
 @pytest.mark.parametrize("k", [150, 300])
@@ -402,3 +402,14 @@ def test_steps_are_counted(rng):
     matrix, q = problem(rng, 60, 90)
     rough, fine = (interior_point.maximise(matrix, q, tol)[1] for tol in (1e-2, 1e-10))
     assert 2 <= rough < fine <= 40
+
+
+def test_of_few_secrets_that_all_have_mass_newton_steps_are_enough(rng, monkeypatch):
+    for k, s in ((2, 5), (12, 40), (32, 500)):
+        with monkeypatch.context() as patched:
+            solved = calls(patched, "nnls", "dposv")
+            matrix = rng.dirichlet(np.ones(s), size=k)
+            matrix, q = matrix / matrix.max(axis=0), rng.dirichlet(np.full(k, 30.0)) @ matrix
+            theta, _ = of_few(matrix, q, 1e-9)
+        assert theta.min() > 0
+        assert set(solved) == {"dposv"}

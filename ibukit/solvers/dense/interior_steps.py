@@ -74,7 +74,7 @@ def maximise(
     model: DenseModel, q: Floats, tol: float, start: Start | None = None
 ) -> tuple[Floats, int] | None:
     """The distribution and the steps taken; None if it is not certified to `tol`."""
-    # At a rough tolerance the path is mostly faster, as it is than least squares.
+    # At a rough tolerance the path takes few steps.
     if tol > EXACT_BELOW:
         return None
     matrix = model.matrix
