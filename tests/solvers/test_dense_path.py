@@ -413,3 +413,14 @@ def test_of_few_secrets_that_all_have_mass_newton_steps_are_enough(rng, monkeypa
             theta, _ = of_few(matrix, q, 1e-9)
         assert theta.min() > 0
         assert set(solved) == {"dposv"}
+
+
+def test_if_all_candidates_keep_mass_newton_steps_are_tried_for_all_secrets(rng, monkeypatch):
+    solved = calls(monkeypatch, "maximise_parabola", "dposv")
+    matrix = 0.5 * rng.dirichlet(np.full(600, 0.5), size=80)
+    matrix[np.arange(80), np.arange(80)] += 0.5
+    matrix, q = matrix / matrix.max(axis=0), rng.dirichlet(np.full(80, 30.0)) @ matrix
+    theta, _ = of_few(matrix, q, 1e-9)
+    assert theta.min() > 0
+    assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-12
+    assert solved.count("maximise_parabola") == 1

@@ -153,6 +153,9 @@ def maximise(
             known = theta[candidates] if step > 0 else np.zeros(len(candidates))
             aim, spent = _parabola_aim(matrix, candidates, known, g, roots / nu, budget)
             work += spent
+        # If all first candidates keep mass, most of the other secrets may have some as well.
+        if step == 0 and aim is not None and len(candidates) == np.count_nonzero(aim) < k:
+            aim = _newton_aim(matrix, theta, g, roots / nu)
         # As many secrets as reports fit all of them exactly, and so do others: not unique.
         if aim is None or (k > s and np.count_nonzero(aim) >= s):
             return None
