@@ -27,7 +27,7 @@ from ibukit.solvers.dense.non_negative import maximise_parabola
 MAX_K_ALL_CANDIDATES = 32
 # The path is taken instead once more than a share of its work is spent, which grows with the
 # certificate: from the first share at the start to both at the goal.
-FIRST_WORK_SHARE = 0.08
+FIRST_WORK_SHARE = 0.12
 LATER_WORK_SHARE = 0.4
 # Work is counted in multiplications of a large matrix product. The path takes about ten steps. Each
 # has one product and one factor, passes over the matrix that take as long as so many columns of the
