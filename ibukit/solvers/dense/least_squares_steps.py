@@ -39,6 +39,8 @@ PATH_CALLS = 1e7
 COST_OF_SMALL_SYSTEM = 10
 # Candidates at equal steps for the first step.
 FIRST_CANDIDATES = 20
+# Share of the secrets from which on candidates are many.
+MANY = 0.25
 # At a rougher tolerance the path takes few steps: by least squares, half of a sample of random
 # shapes take 1.4 times as long at 1e-3. At 1e-4 it is 1.2 times, or .1 ms more, and all of them
 # together take .7 times as long.
@@ -153,8 +155,12 @@ def maximise(
             known = theta[candidates] if step > 0 else np.zeros(len(candidates))
             aim, spent = _parabola_aim(matrix, candidates, known, g, roots / nu, budget)
             work += spent
-        # If all first candidates keep mass, most of the other secrets may have some as well.
-        if step == 0 and aim is not None and len(candidates) == np.count_nonzero(aim) < k:
+        # If all first candidates keep mass, and are many, the others may have some as well.
+        if (
+            step == 0
+            and aim is not None
+            and MANY * k <= len(candidates) == np.count_nonzero(aim) < k
+        ):
             aim = _newton_aim(matrix, theta, g, roots / nu)
         # As many secrets as reports fit all of them exactly, and so do others: not unique.
         if aim is None or (k > s and np.count_nonzero(aim) >= s):

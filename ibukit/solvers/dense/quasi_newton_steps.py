@@ -4,7 +4,7 @@ L-BFGS-B [byrd]_ solves
 
     min sum_x theta_x - q . log(theta M),    theta >= 0,
 
-whose solution has the sum 1. Under a channel that tells the secrets well apart, some dozens of
+whose solution has the sum 1. Under a channel that tells the secrets well apart, fifty or so
 gradients show which of them have mass, also if it is neither few nor all; and one product of the
 matrix with itself, as each step of the central path has, costs as much as k / 2 gradients. Under a
 channel that blurs them the gradients gain little, and after the first few the path goes on.
@@ -32,10 +32,10 @@ from ibukit.solvers.dense.least_squares_steps import EXACT_BELOW, em_start, zero
 MIN_SECRETS = 100
 MIN_ENTRIES = 30_000
 # Gradients after which max g - 1 has to be below this, and below this share of what it was so many
-# gradients before; and gradients in all. For each secret, and at least.
+# gradients before; and the last ones. For each secret, and at least.
 FIRST_GRADIENTS = 1 / 20, 30
 FIRST_EXCESS, SHARE_LEFT = 1.5e-3, 0.35
-ALL_GRADIENTS = 1 / 5, 80
+MAX_GRADIENTS = 1 / 5, 80
 # max g - 1 that is near enough.
 NEAR = 1e-7
 # EM updates before the first gradient.
@@ -80,7 +80,7 @@ def _near(matrix: Floats, q: Floats) -> tuple[Floats, int] | None:
     excesses: list[float] = []
     first, most = (
         max(math.ceil(share * len(matrix)), least)
-        for share, least in (FIRST_GRADIENTS, ALL_GRADIENTS)
+        for share, least in (FIRST_GRADIENTS, MAX_GRADIENTS)
     )
 
     def loss(theta: Floats) -> tuple[float, Floats]:
