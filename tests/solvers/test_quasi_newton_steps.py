@@ -146,3 +146,22 @@ def test_an_estimate_says_how_it_was_found(rng):
     estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts))
     assert estimate.method.endswith("by quasi-Newton and Newton steps")
     assert estimate.gap <= 1e-9
+
+
+def test_a_zero_that_might_have_mass_is_no_answer(rng, monkeypatch):
+    """Where a search ends with all mass of two equal secrets on one of them."""
+    matrix, q = reports(rng, confusion(rng, 120, 250), rng.dirichlet(np.full(120, 0.5)))
+    theta, taken = steps(matrix, q)
+    twice = np.vstack([matrix, matrix[theta.argmax()]])
+    monkeypatch.setattr(quasi_newton_steps, "_near", lambda *given: (np.append(theta, 0.0), taken))
+    assert steps(twice, q) is None
+    apart = np.vstack([matrix, np.roll(matrix[theta.argmax()], 1)])
+    assert excess(apart, q, steps(apart, q)[0]) <= 1e-12
+
+
+def test_what_newton_steps_do_not_certify_is_no_answer(rng, monkeypatch):
+    matrix, q = reports(rng, confusion(rng, 120, 250), rng.dirichlet(np.full(120, 0.5)))
+    assert steps(matrix, q) is not None
+    whole = DenseModel.cross_over
+    monkeypatch.setattr(DenseModel, "cross_over", lambda *given: (1e-3, whole(*given)[1]))
+    assert steps(matrix, q) is None
