@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from dense_cases import by_the_path, confusion, excess
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import DenseModel
-from ibukit.solvers.dense import interior_steps, least_squares_steps, quasi_newton_steps
+from ibukit.solvers.dense import interior_steps, least_squares_steps
 from ibukit.solvers.dense.systems import Systems
 
 TOL = 1e-9
@@ -14,24 +15,6 @@ TOL = 1e-9
 
 def steps(matrix, q, tol=TOL):
     return interior_steps.maximise(DenseModel(matrix / matrix.max(axis=0)), q, tol)
-
-
-def by_the_path(matrix, q, monkeypatch):
-    with monkeypatch.context() as patched:
-        for method in (interior_steps, least_squares_steps, quasi_newton_steps):
-            patched.setattr(method, "maximise", lambda *given: None)
-        return interior_point.maximise(matrix, q, 1e-12)[0]
-
-
-def excess(matrix, q, theta):
-    return (matrix @ (q / (theta @ matrix))).max() - 1
-
-
-def confusion(rng, k, s, right=0.6):
-    """Nearly always the secret's own report, and else one of its own law."""
-    matrix = (1 - right) * rng.dirichlet(np.full(s, 0.5), size=k)
-    matrix[np.arange(k), np.arange(k) % s] += right
-    return matrix
 
 
 def dirichlet(rng, k, s):
