@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.underflow import without_tiny
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
@@ -91,7 +92,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int, str]:
     """Return also the algorithm that found the maximiser, in words."""
     # A factor of a report changes neither theta nor g.
-    scaled = matrix / np.maximum.reduce(matrix, axis=0)
+    scaled = without_tiny(matrix / np.maximum.reduce(matrix, axis=0))
     largest = np.maximum.reduce(scaled, axis=1)
     if largest[largest.argmin()] > 0:
         return portfolio.maximise(DenseModel(np.ascontiguousarray(scaled)), q, tol, _by_the_path)
@@ -107,7 +108,7 @@ def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, in
 
 def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats | None:
     """The maximiser by Newton's method on the support of `theta`; None if that fails."""
-    scaled = matrix / matrix.max(axis=0)
+    scaled = without_tiny(matrix / matrix.max(axis=0))
     slacks = np.where(theta > 0, 0.0, 1.0)
     excess, maximiser = DenseModel(scaled).cross_over(q, theta, slacks, tol)
     return maximiser if excess <= tol else None

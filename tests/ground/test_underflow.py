@@ -1,0 +1,59 @@
+"""Tiny entries of matrices: cleared, and nowhere noticed but in the time."""
+
+import numpy as np
+
+import ibukit as ik
+from ibukit._ground.underflow import TINY, without_tiny
+from ibukit.channels.dense import lower_gram
+from ibukit.solvers import interior_point
+from ibukit.solvers._normal_equations import DenseModel
+from ibukit.solvers.dense import portfolio
+
+LEAST = np.finfo(float).tiny
+
+
+def narrow(k):
+    """A blur with entries down to the least doubles, and reports of three of its secrets."""
+    place = (np.arange(k) + 0.5) / k
+    matrix = np.exp(-0.5 * ((place[:, None] - place) / 0.024) ** 2)
+    assert ((matrix > 0) & (matrix < LEAST)).any(), "some entries are subnormal"
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    return matrix, matrix[[k // 4, k // 2, k - 2]].mean(axis=0)
+
+
+def test_entries_below_the_limit_are_cleared_in_place():
+    values = np.array([1.0, TINY, 0.9 * TINY, 1e-310, 0.0])
+    assert without_tiny(values) is values
+    assert values.tolist() == [1.0, TINY, 0.0, 0.0, 0.0]
+
+
+def test_normal_equations_keep_every_digit_and_the_matrix_its_entries():
+    matrix, q = narrow(120)
+    before = matrix.copy()
+    normal = lower_gram(matrix, q)
+    assert np.array_equal(matrix, before)
+    np.testing.assert_allclose(normal, np.tril((matrix * q) @ matrix.T), rtol=1e-13, atol=1e-250)
+
+
+def test_no_solver_is_given_a_subnormal_entry(monkeypatch):
+    matrix, q = narrow(120)
+    seen = []
+
+    def noted(model, *given):
+        seen.append(model.matrix)
+        return np.full(model.k, 1 / model.k), 1, "nothing"
+
+    monkeypatch.setattr(portfolio, "maximise", noted)
+    interior_point.maximise(matrix, q, 1e-9)
+    monkeypatch.setattr(DenseModel, "cross_over", lambda model, *given: noted(model)[1::-1])
+    interior_point.from_support(matrix, q, np.full(120, 1 / 120), 2.0)
+    assert len(seen) == 2
+    assert all(entries[entries > 0].min() >= TINY for entries in seen)
+
+
+def test_what_only_a_tiny_entry_explains_is_explained_by_whoever_reports_it_most(rng):
+    """A report's entries count beside the largest of them, however small that is."""
+    matrix = np.array([[1 - 1e-200, 1e-200], [1 - 1e-250, 1e-250]])
+    estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts([9, 1]), method="dense")
+    assert estimate.distribution.tolist() == [1, 0]
+    assert estimate.gap <= 1e-9
