@@ -21,6 +21,8 @@ from ibukit.solvers.table import Solver, candidates
 # closed form under k-RR is exact and has 1.3e-14 with a million secrets; certified points of other
 # solvers have up to 6e-15.
 ROUNDING_OF_GAP = 1e-13
+# The certificate's bound on rounding grows with the terms of its sums, about half an ulp for each.
+MAX_ROUNDING_OF_GAP = 1e-11
 # Secrets of a dense channel up to which the support of another draw's maximiser is tried first. Of
 # 5 to 10 secrets it is right nearly always, which is three times faster; of 50 hardly ever. On
 # structured channels the solver itself is faster, and interior points that start near the solution
@@ -66,8 +68,8 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> SolverResu
     problem : Problem
         A channel and its counts.
     tol : float
-        For the certificate :math:`\log\max_x g_x`, in nats per report; below 1e-13 that is
-        rounding, and no other is tried.
+        For the certificate :math:`\log\max_x g_x`, in nats per report. No other solver is
+        tried below the rounding of g: 1e-13, or an ulp of 1 for each secret and report.
     method : str
         "auto", or the name of a solver.
 
@@ -95,10 +97,16 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> SolverResu
                 # a bound on rounding, for which half of `tol` leaves room.
                 result = min(result, _certified(problem, solver, tol / 2), key=lambda r: r.gap)
             best = result if best is None or result.gap < best.gap else best
-            if best.gap <= max(tol, ROUNDING_OF_GAP):
+            if best.gap <= max(tol, _rounding_of_gap(problem)):
                 break
     assert best is not None
     return best
+
+
+def _rounding_of_gap(problem: Problem) -> float:
+    """A gap, in nats per report, that no other solver can be expected to improve."""
+    terms = problem.k + problem.channel.size
+    return max(ROUNDING_OF_GAP, min(terms * np.finfo(float).eps, MAX_ROUNDING_OF_GAP))
 
 
 def _certified(problem: Problem, solver: Solver, tol: float) -> SolverResult:

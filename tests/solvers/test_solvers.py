@@ -15,7 +15,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import DenseChannel
-from ibukit.solvers import SOLVERS, Problem, candidates, maximise, table
+from ibukit.solvers import SOLVERS, Problem, active_set, anderson, candidates, maximise, table
 from ibukit.solvers.maximum import ROUNDING_OF_GAP
 from instances import INSTANCES, NAMES
 from oracles import naive
@@ -413,3 +413,16 @@ def test_a_sum_that_is_known_is_not_computed_again():
     channel = DenseChannel(np.eye(2))
     assert Problem(channel, np.array([3.0, 4.0])).n == 7
     assert Problem(channel, np.array([3.0, 4.0]), total=7.5).n == 7.5
+
+
+def test_of_many_secrets_no_solver_is_asked_for_more_than_rounding_allows(rng, monkeypatch):
+    """The certificate's bound on rounding grows with secrets and reports beyond 1e-13."""
+    place = (np.arange(500) + 0.5) / 500
+    matrix = np.exp(-0.5 * ((place[:, None] - place) / 0.02) ** 2)
+    mechanism = ik.MatrixMechanism(matrix / matrix.sum(axis=1, keepdims=True))
+    tally = mechanism.simulate(rng.multinomial(10**5, np.full(500, 1 / 500)), rng)
+    for others in (active_set, anderson):
+        monkeypatch.setattr(others, "maximise", None)
+    found = ik.theory.mle_set(tally)
+    assert 1e-13 < found.estimate.gap <= 3e-13
+    assert found.estimate.identified.all()
