@@ -56,12 +56,13 @@ NEAR = 1e-3
 
 
 class Start(NamedTuple):
-    """A distribution by accelerated EM updates from uniform."""
+    """Where Newton steps start."""
 
     theta: Floats
     updates: int
+    """Updates or gradients that led there."""
     converges: bool
-    """True if each move gained what it has to."""
+    """True if they gained what they have to."""
 
 
 def come_first(k: int, s: int, tol: float) -> bool:
@@ -118,7 +119,7 @@ def _with_zeros(model: DenseModel, q: Floats, theta: Floats, s: Floats, tol: flo
 
 
 def first_updates(model: DenseModel, q: Floats, tol: float) -> Start:
-    """Go on for as long as the moves gain what they have to."""
+    """Make accelerated EM updates from uniform, for as long as the moves gain what they have to."""
     k, s = model.matrix.shape
     updates = partial(em.on_any_channel, model.channel, q)
     walk = Anderson(updates, q, k)
