@@ -9,14 +9,14 @@ from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
 
-LEAST = np.finfo(float).tiny
+NORMAL = np.finfo(float).tiny
 
 
 def narrow(k):
     """A blur with entries down to the least doubles, and reports of three of its secrets."""
     place = (np.arange(k) + 0.5) / k
     matrix = np.exp(-0.5 * ((place[:, None] - place) / 0.024) ** 2)
-    assert ((matrix > 0) & (matrix < LEAST)).any(), "some entries are subnormal"
+    assert ((matrix > 0) & (matrix < NORMAL)).any(), "some entries are subnormal"
     matrix /= matrix.sum(axis=1, keepdims=True)
     return matrix, matrix[[k // 4, k // 2, k - 2]].mean(axis=0)
 
