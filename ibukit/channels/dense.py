@@ -12,7 +12,6 @@ from scipy.linalg.blas import dsyrk
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
-from ibukit._ground.underflow import without_tiny
 from ibukit.channels._score_kernels import score_rows
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
 
@@ -97,7 +96,7 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
     With R = M diag(weights)^1/2 it is the product R R^T, for which BLAS has a routine that computes
     one triangle only.
     """
-    root = without_tiny(columns * np.sqrt(weights))
+    root = columns * np.sqrt(weights)
     # BLAS reads Fortran order: a matrix in C order is handed over as its transpose, without a copy.
     if root.flags.f_contiguous:
         return dsyrk(1.0, root, lower=1)
