@@ -56,7 +56,7 @@ NEAR = 1e-3
 
 
 class Start(NamedTuple):
-    """Where Newton steps start."""
+    """The point at which Newton steps start."""
 
     theta: Floats
     updates: int
