@@ -72,7 +72,7 @@ def violations(
     results: list[dict[str, Any]] = [tab.evaluate(OTHER_RULES)] if others else []
     if colours:
         measured = set() if measured is None else measured
-        results.append(tab.evaluate(COLOURS, sorted(measured)))
+        results.append(tab.evaluate(COLOURS, list(measured)))
         measured.update(results[-1]["looks"])
     for result in results:
         for rule in result["violations"]:

@@ -34,10 +34,6 @@ POOR_COVERAGE = 1e-3
 MIN_PROBABILITY = 1e-290
 # Smallest tolerance for the dense solver: doubles have no more digits.
 MIN_DENSE_TOL = 1e-14
-# An entry that is smaller than its report's largest by this factor is 0 for the dense solver (the
-# certificate has it in full). Products of such entries are subnormal numbers, whose arithmetic is
-# many times slower.
-NEGLIGIBLE_RATIO = 1e-150
 # Rounds without a gain, in the likelihood or in the certificate, after which doubles have no more
 # to give.
 PATIENCE = 3
@@ -81,7 +77,8 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
         if best.excess <= tol or len(chosen) > max_candidates or waited == PATIENCE:
             return _trimmed(best, channel, q, tol), round_
         rows = {x: rows[x] if x in rows else _row(channel, x, k) for x in chosen.tolist()}
-        weights, _ = interior_point.maximise(_matrix(rows), q, max(tol / 2, MIN_DENSE_TOL))
+        matrix = np.array(list(rows.values()))
+        weights, _ = interior_point.maximise(matrix, q, max(tol / 2, MIN_DENSE_TOL))
         theta = np.zeros(k)
         theta[chosen] = weights
         point = EvaluatedPoint.of(theta, channel, q)
@@ -157,12 +154,6 @@ def _row(channel: Channel, x: int, k: int) -> Floats:
     unit = np.zeros(k)
     unit[x] = 1
     return channel.forward(unit)
-
-
-def _matrix(rows: dict[int, Floats]) -> Floats:
-    matrix = np.array(list(rows.values()))
-    matrix[matrix < NEGLIGIBLE_RATIO * matrix.max(axis=0)] = 0
-    return matrix
 
 
 def _candidates_with_mass(point: EvaluatedPoint, chosen: Ints, rows: dict[int, Floats]) -> Ints:

@@ -32,12 +32,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit._ground.underflow import without_tiny
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
 from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
+# An entry that is smaller than its report's largest by this factor is 0 for the solvers of matrices
+# (the certificate has it in full). Products of such entries, and of weights down to 1e-28, are
+# subnormal numbers, whose arithmetic is many times slower.
+NEGLIGIBLE_RATIO = 1e-140
 # Above this tolerance small masses of a matrix model are cut off; exact zeros by Newton's method
 # would take as long as some steps.
 ROUGH_TOLERANCE = 1e-6
@@ -91,8 +94,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 
 def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int, str]:
     """Return also the algorithm that found the maximiser, in words."""
-    # A factor of a report changes neither theta nor g.
-    scaled = without_tiny(matrix / np.maximum.reduce(matrix, axis=0))
+    scaled = _scaled(matrix)
     largest = np.maximum.reduce(scaled, axis=1)
     if largest[largest.argmin()] > 0:
         return portfolio.maximise(DenseModel(np.ascontiguousarray(scaled)), q, tol, _by_the_path)
@@ -108,10 +110,17 @@ def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, in
 
 def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats | None:
     """The maximiser by Newton's method on the support of `theta`; None if that fails."""
-    scaled = without_tiny(matrix / matrix.max(axis=0))
     slacks = np.where(theta > 0, 0.0, 1.0)
-    excess, maximiser = DenseModel(scaled).cross_over(q, theta, slacks, tol)
+    excess, maximiser = DenseModel(_scaled(matrix)).cross_over(q, theta, slacks, tol)
     return maximiser if excess <= tol else None
+
+
+def _scaled(matrix: Floats) -> Floats:
+    """The matrix with a largest entry of 1 for each report, and no negligible ones."""
+    # A factor of a report changes neither theta nor g.
+    scaled = matrix / np.maximum.reduce(matrix, axis=0)
+    np.copyto(scaled, 0.0, where=scaled < NEGLIGIBLE_RATIO)
+    return scaled
 
 
 def _by_the_path(model: DenseModel, q: Floats, tol: float, cautious: bool) -> tuple[Floats, int]:

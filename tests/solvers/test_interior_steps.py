@@ -129,11 +129,18 @@ def test_a_rough_tolerance_is_left_to_the_path(rng):
     assert steps(matrix, q / q.sum(), 1e-5) is None
 
 
-def test_an_estimate_says_how_it_was_found(rng):
-    matrix = confusion(rng, 300, 100)
-    counts = rng.multinomial(10**6, rng.dirichlet(np.full(300, 30.0)) @ matrix)
+@pytest.mark.parametrize(
+    ("k", "s", "concentration", "n", "words"),
+    [
+        (300, 100, 30.0, 10**6, "by accelerated updates and Newton steps"),
+        (150, 200, 0.5, 10**5, "by quasi-Newton and Newton steps"),
+    ],
+)
+def test_an_estimate_says_how_it_was_found(k, s, concentration, n, words, rng):
+    matrix = confusion(rng, k, s)
+    counts = rng.multinomial(n, rng.dirichlet(np.full(k, concentration)) @ matrix)
     estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts))
-    assert estimate.method.endswith("by accelerated updates and Newton steps")
+    assert estimate.method.endswith(words)
     assert estimate.gap <= 1e-9
 
 

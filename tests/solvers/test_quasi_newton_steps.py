@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy
 
-import ibukit as ik
 from dense_cases import by_the_path, confusion, excess
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import quasi_newton_steps
@@ -120,14 +119,6 @@ def test_the_order_of_the_secrets_does_not_matter(rng):
     matrix, q = reports(rng, confusion(rng, 120, 200), rng.dirichlet(np.full(120, 0.5)))
     order = rng.permutation(120)
     np.testing.assert_allclose(steps(matrix[order], q)[0], steps(matrix, q)[0][order], atol=1e-11)
-
-
-def test_an_estimate_says_how_it_was_found(rng):
-    matrix = confusion(rng, 150, 200)
-    counts = rng.multinomial(10**5, rng.dirichlet(np.full(150, 0.5)) @ matrix)
-    estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts(counts))
-    assert estimate.method.endswith("by quasi-Newton and Newton steps")
-    assert estimate.gap <= 1e-9
 
 
 def test_a_zero_that_might_have_mass_is_no_answer(rng, monkeypatch):

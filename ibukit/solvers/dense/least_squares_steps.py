@@ -39,8 +39,8 @@ PATH_CALLS = 1e7
 COST_OF_SMALL_SYSTEM = 10
 # Candidates at equal steps for the first step.
 FIRST_CANDIDATES = 20
-# Share of the secrets from which on candidates are many.
-MANY = 0.25
+# First candidates that are many: a share of the secrets.
+MIN_MANY = 0.25
 # At a rougher tolerance the path takes few steps: by least squares, half of a sample of random
 # shapes take 1.4 times as long at 1e-3. At 1e-4 it is 1.2 times, or .1 ms more, and all of them
 # together take .7 times as long.
@@ -124,8 +124,8 @@ def maximise(
     for step in range(MAX_STEPS):
         # At the goal, or certified and no longer getting better.
         if excess <= goal or (excess <= tol and excess >= worst):
-            below = _slack_of_zeros(theta, g)
-            is_unique = zeros_are_clear(theta, g)
+            below = slack_of_zeros(theta, g)
+            is_unique = are_clear(below, excess)
             ends = excess >= worst or excess <= ROUNDING or below <= excess <= EXACT
             if step > 0 and (is_unique or ends):
                 return Found(theta / np.add.reduce(theta), step, is_unique)
@@ -159,7 +159,7 @@ def maximise(
         if (
             step == 0
             and aim is not None
-            and MANY * k <= len(candidates) == np.count_nonzero(aim) < k
+            and MIN_MANY * k <= len(candidates) == np.count_nonzero(aim) < k
         ):
             aim = _newton_aim(matrix, theta, g, roots / nu)
         # As many secrets as reports fit all of them exactly, and so do others: not unique.
@@ -182,14 +182,14 @@ def maximise(
     return None
 
 
-def zeros_are_clear(theta: Floats, g: Floats) -> bool:
-    """Return whether every maximiser has hardly any mass where theta has none."""
-    below = _slack_of_zeros(theta, g)
-    return below > CLEARLY_BELOW or max(_max(g) - 1, ROUNDING) < MAX_MASS_ELSEWHERE * below
-
-
-def _slack_of_zeros(theta: Floats, g: Floats) -> float:
+def slack_of_zeros(theta: Floats, g: Floats) -> float:
+    """The least 1 - g of the secrets without mass, or 1."""
     return 1 - float(np.maximum.reduce(g[theta <= UNSURE_MASS], initial=0.0))
+
+
+def are_clear(slack: float, excess: float) -> bool:
+    """Return whether every maximiser has hardly any mass on secrets with at least this slack."""
+    return slack > CLEARLY_BELOW or max(excess, ROUNDING) < MAX_MASS_ELSEWHERE * slack
 
 
 def _work_of_path(k: int, s: int) -> float:

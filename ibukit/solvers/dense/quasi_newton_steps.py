@@ -26,7 +26,12 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels.dense import lower_gram
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import interior_steps
-from ibukit.solvers.dense.least_squares_steps import EXACT_BELOW, em_start, zeros_are_clear
+from ibukit.solvers.dense.least_squares_steps import (
+    EXACT_BELOW,
+    are_clear,
+    em_start,
+    slack_of_zeros,
+)
 
 # Secrets, and entries of the matrix, below which the path costs as little as the gradients.
 MIN_SECRETS = 100
@@ -72,7 +77,8 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
     p = model.forward(theta)
     if (theta[~on] > 0).any() and not _is_regular(model, theta > 0, q / p**2):
         return None
-    return (theta, gradients) if zeros_are_clear(theta, model.adjoint(q / p)) else None
+    slack_left = slack_of_zeros(theta, model.adjoint(q / p))
+    return (theta, gradients) if are_clear(slack_left, excess) else None
 
 
 def _near(matrix: Floats, q: Floats) -> tuple[Floats, int] | None:

@@ -3,7 +3,6 @@
 import numpy as np
 
 import ibukit as ik
-from ibukit._ground.underflow import TINY, without_tiny
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
@@ -20,10 +19,12 @@ def narrow(k):
     return matrix, matrix[[k // 4, k // 2, k - 2]].mean(axis=0)
 
 
-def test_entries_below_the_limit_are_cleared_in_place():
-    values = np.array([1.0, TINY, 0.9 * TINY, 1e-310, 0.0])
-    assert without_tiny(values) is values
-    assert values.tolist() == [1.0, TINY, 0.0, 0.0, 0.0]
+def test_entries_below_the_limit_are_cleared_in_a_copy():
+    least = interior_point.NEGLIGIBLE_RATIO
+    matrix = np.array([np.ones(5), [1.0, least, 0.9 * least, 1e-310, 0.0]])
+    before = matrix.copy()
+    assert interior_point._scaled(matrix)[1].tolist() == [1.0, least, 0.0, 0.0, 0.0]
+    assert np.array_equal(matrix, before)
 
 
 def test_no_solver_is_given_a_subnormal_entry(monkeypatch):
@@ -39,7 +40,7 @@ def test_no_solver_is_given_a_subnormal_entry(monkeypatch):
     monkeypatch.setattr(DenseModel, "cross_over", lambda model, *given: noted(model)[1::-1])
     interior_point.from_support(matrix, q, np.full(120, 1 / 120), 2.0)
     assert len(seen) == 2
-    assert all(entries[entries > 0].min() >= TINY for entries in seen)
+    assert all(entries[entries > 0].min() >= interior_point.NEGLIGIBLE_RATIO for entries in seen)
 
 
 def test_what_only_a_tiny_entry_explains_is_explained_by_whoever_reports_it_most(rng):
