@@ -209,12 +209,12 @@ def test_tallies_are_drawn_as_the_law_says_and_move_little_with_the_distribution
     law = ListedLaw.of(tally)
     region = ListedRegion(law, likelihood_of_tally(tally), 0.9, 4000, 0)
     theta = np.array([0.5, 0.3, 0.2])
-    drawn = law.draw(theta, region._seeds)
+    drawn = law.draw(theta, region._states)
     assert (drawn[:, :4].sum(axis=1) == 10).all()
     assert (drawn[:, 4:].sum(axis=1) == 20).all()
     expected = 30 * law.probabilities(theta)
     assert np.allclose(drawn.mean(axis=0), expected, atol=SIGMAS * np.sqrt(20 / 4 / 4000))
-    again = law.draw(theta + np.array([1e-4, -1e-4, 0]), region._seeds)
+    again = law.draw(theta + np.array([1e-4, -1e-4, 0]), region._states)
     assert (again == drawn).all(axis=1).mean() > 0.95
 
 

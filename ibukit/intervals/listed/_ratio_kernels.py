@@ -215,11 +215,14 @@ def advance(
     slack: Floats,
     weights: Floats,
     y: Floats,
+    fitted: Floats,
     target: float,
-) -> None:
-    """Take a step towards the maximum, or if `target` > 0 towards theta_x s_x = target."""
+) -> Floats:
+    """Take a step towards the maximum, or if `target` > 0 towards theta_x s_x = target.
+
+    `fitted` is theta M; the one of the next point is returned.
+    """
     k, r = theta.size, y.size
-    fitted = times(theta, rows)
     square, mean = np.zeros((k, k)), 0.0
     add_squares(square, rows, weights / fitted)
     for x in range(k):
@@ -262,17 +265,13 @@ def advance(
     weights += dual * weights_along
     y += dual * mu
     keep_equalities(equalities, b, theta)
+    return times(theta, rows)
 
 
 @njit(error_model="numpy")
-def bounds(
-    rows: Floats, q: Floats, b: Floats, theta: Floats, weights: Floats, y: Floats
-) -> tuple[float, float]:
-    """Return the fit that theta attains, and one that no distribution exceeds."""
-    fitted, total = times(theta, rows), 0.0
-    for c in range(b.size):
-        total += b[c] * y[c]
-    attained, highest = 0.0, np.log(total)
+def bounds(q: Floats, b: Floats, fitted: Floats, weights: Floats, y: Floats) -> tuple[float, float]:
+    """Return the fit of theta, given theta M, and one that no distribution exceeds."""
+    attained, highest = 0.0, np.log((b * y).sum())
     for z in range(q.size):
         attained += q[z] * np.log(fitted[z])
         highest += q[z] * np.log(q[z] / weights[z])
@@ -289,8 +288,8 @@ def maximum(
     central path with theta_x s_x = centre. Return slacks, weights and y there, and the best bounds.
     `theta` is overwritten by that point, or by the best one on the way to the maximum.
     """
-    b = back(equalities, theta)
-    weights, y = q / times(theta, rows), np.zeros(b.size)
+    b, fitted = back(equalities, theta), times(theta, rows)
+    weights, y = q / fitted, np.zeros(b.size)
     gradient, slopes = back(rows, weights), np.zeros(theta.size)
     if b.size == 2:
         slopes = equalities[1] - b[1]
@@ -304,8 +303,8 @@ def maximum(
     for _ in range(MAX_STEPS):
         if (point * slack).mean() <= centre:
             break
-        advance(rows, q, equalities, b, point, slack, weights, y, 0.0)
-        attained, highest = bounds(rows, q, b, point, weights, y)
+        fitted = advance(rows, q, equalities, b, point, slack, weights, y, fitted, 0.0)
+        attained, highest = bounds(q, b, fitted, weights, y)
         least = min(least, highest)
         if attained > best:
             best = attained
@@ -314,7 +313,7 @@ def maximum(
             break
     if centre > 0:
         for _ in range(CENTRING_STEPS):
-            advance(rows, q, equalities, b, point, slack, weights, y, centre)
+            fitted = advance(rows, q, equalities, b, point, slack, weights, y, fitted, centre)
         theta[:] = point
     return slack, weights, y, best, least
 
@@ -339,9 +338,22 @@ def reach(
     """
     result = np.ones(len(counts), np.bool_)
     b, b_of_v = back(whole, start[0]), back(equalities, start_of_v[0])
+    fitted_at_start, fitted_v_at_start = times(start[0], rows), times(start_of_v[0], rows_of_v)
+    # All bounds of the starts are sums of these, for every tally.
+    logs, logs_v = np.log(fitted_at_start), np.log(fitted_v_at_start)
+    of_weights, of_weights_v = np.log(start[2]), np.log(start_of_v[2])
+    total, total_v = np.log((b * start[3]).sum()), np.log((b_of_v * start_of_v[3]).sum())
     for i in range(len(counts)):
         seen, n = np.flatnonzero(counts[i]), counts[i].sum()
         q = counts[i][seen] / n
+        low, high, low_v, high_v = 0.0, total, 0.0, total_v
+        for z in range(q.size):
+            share, report = q[z], seen[z]
+            log = np.log(share)
+            low += share * logs[report]
+            high += share * (log - of_weights[report])
+            low_v += share * logs_v[report]
+            high_v += share * (log - of_weights_v[report])
         free, fixed = taken(rows, seen), taken(rows_of_v, seen)
         # Reports that were not seen leave the sums M lam, and the slacks grow by their part.
         theta, slack, weights, y = start[0].copy(), start[1].copy(), start[2][seen], start[3].copy()
@@ -349,8 +361,7 @@ def reach(
         theta_v, slack_v = start_of_v[0].copy(), start_of_v[1].copy()
         weights_v, y_v = start_of_v[2][seen], start_of_v[3].copy()
         slack_v += back(rows_of_v, np.where(counts[i] == 0, start_of_v[2], 0.0))
-        low, high = bounds(free, q, b, theta, weights, y)
-        low_v, high_v = bounds(fixed, q, b_of_v, theta_v, weights_v, y_v)
+        fitted, fitted_v = fitted_at_start[seen], fitted_v_at_start[seen]
         for _ in range(2 * MAX_STEPS):
             if 2 * n * (low - high_v) >= observed:
                 break
@@ -361,9 +372,11 @@ def reach(
                 break
             # The wider of both bounds is improved.
             if high - low >= high_v - low_v:
-                advance(free, q, whole, b, theta, slack, weights, y, 0.0)
-                low, high = bounds(free, q, b, theta, weights, y)
+                fitted = advance(free, q, whole, b, theta, slack, weights, y, fitted, 0.0)
+                low, high = bounds(q, b, fitted, weights, y)
             else:
-                advance(fixed, q, equalities, b_of_v, theta_v, slack_v, weights_v, y_v, 0.0)
-                low_v, high_v = bounds(fixed, q, b_of_v, theta_v, weights_v, y_v)
+                fitted_v = advance(
+                    fixed, q, equalities, b_of_v, theta_v, slack_v, weights_v, y_v, fitted_v, 0.0
+                )
+                low_v, high_v = bounds(q, b_of_v, fitted_v, weights_v, y_v)
     return result

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -79,15 +81,15 @@ class ListedLaw:
         logs = xlogy(tallies, self.probabilities(theta)).sum(axis=1)
         return np.exp(gammaln(self.n + 1) - gammaln(tallies + 1).sum(axis=1) + logs)
 
-    def draw(self, theta: Floats, seeds: Ints) -> Ints:
-        """Draw a tally from each seed: counts of all reports, shape (draws, m).
+    def draw(self, theta: Floats, states: Sequence[Mapping[str, Any]]) -> Ints:
+        """Draw a tally from each state of a generator: counts of all reports, shape (draws, m).
 
-        The same seed gives nearly the same tally for another theta nearby.
+        The same state gives nearly the same tally for another theta nearby.
         """
         laws = [drawable(theta @ matrix) for matrix in self._matrices]
-        tallies = []
-        for seed in seeds.tolist():
-            rng = seeded(seed)
+        rng, tallies = seeded(0), []
+        for state in states:
+            rng.bit_generator.state = state
             parts = zip(laws, self._numbers, strict=True)
             tallies.append(np.concatenate([rng.multinomial(n, law) for law, n in parts]))
         return np.array(tallies)
