@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,16 @@ from scipy.linalg.blas import dsyrk
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
+from ibukit.channels._gram_kernels import mirror
 from ibukit.channels._score_kernels import score_rows
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
 
 # Reports of a matrix that a certificate adds up in one product.
 MAX_REPORTS_TOGETHER = 2**13
+# An entry that is smaller than its report's largest by this factor is 0 for the solvers of matrices
+# (the certificate has it in full). Products of such entries, and of weights down to 1e-28, are
+# subnormal numbers, whose arithmetic is many times slower.
+NEGLIGIBLE_RATIO = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +76,20 @@ class DenseChannel(Channel):
         return self.columns[secrets]
 
     @override
+    def gram(self, weights: Floats) -> Floats:
+        total = lower_gram(self.columns, weights)
+        mirror(total)
+        return total
+
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        total += lower_gram(self.columns, weights)
+        # A solver factorises the sum, where nothing is seen of negligible entries but their time.
+        total += lower_gram(self._without_negligible, weights)
+
+    @cached_property
+    def _without_negligible(self) -> Floats:
+        negligible = self.columns < NEGLIGIBLE_RATIO * self.columns.max(axis=0)
+        return np.where(negligible, 0.0, self.columns) if negligible.any() else self.columns
 
     @override
     def take(self, reports: slice | Ints) -> DenseChannel:

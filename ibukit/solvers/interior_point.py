@@ -32,15 +32,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit.channels.dense import NEGLIGIBLE_RATIO
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
 from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
-# An entry that is smaller than its report's largest by this factor is 0 for the solvers of matrices
-# (the certificate has it in full). Products of such entries, and of weights down to 1e-28, are
-# subnormal numbers, whose arithmetic is many times slower.
-NEGLIGIBLE_RATIO = 1e-140
 # Above this tolerance small masses of a matrix model are cut off; exact zeros by Newton's method
 # would take as long as some steps.
 ROUGH_TOLERANCE = 1e-6

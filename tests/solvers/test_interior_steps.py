@@ -171,9 +171,9 @@ def test_where_secrets_abound_and_updates_converge_least_squares_are_not_tried(r
     assert told(matrix, q / q.sum(), monkeypatch)[-1][0] == least_squares_steps
 
 
-def reports_of_two(rng):
+def reports_of_two(rng, s=120):
     """A blur of 400 secrets, of which two have mass."""
-    place, reports = (np.arange(400) + 0.5) / 400, (np.arange(60) + 0.5) / 60
+    place, reports = (np.arange(400) + 0.5) / 400, (np.arange(s) + 0.5) / s
     matrix = np.exp(-0.5 * ((place[:, None] - reports) / 0.1) ** 2)
     matrix /= matrix.sum(axis=1, keepdims=True)
     q = np.maximum(rng.multinomial(10**5, matrix[[80, 240]].mean(axis=0)), 1) / 10**5
@@ -187,6 +187,9 @@ def test_where_secrets_abound_and_few_have_mass_least_squares_go_on_from_the_upd
     theta, _, words, asked = told(matrix, q, monkeypatch)
     assert asked == [least_squares_steps]
     assert words == "constrained Newton steps"
+    # Of few reports a step for all secrets is cheaper than least squares, and is tried first.
+    fewer, seen = reports_of_two(rng, s=60)
+    assert told(fewer, seen, monkeypatch)[2:] == (words, [interior_steps, least_squares_steps])
     np.testing.assert_allclose(theta, by_the_path(matrix, q, monkeypatch), atol=1e-7)
 
 

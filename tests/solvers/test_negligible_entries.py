@@ -3,6 +3,7 @@
 import numpy as np
 
 import ibukit as ik
+from ibukit.channels.dense import DenseChannel
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
@@ -41,6 +42,32 @@ def test_no_solver_is_given_a_subnormal_entry(monkeypatch):
     interior_point.from_support(matrix, q, np.full(120, 1 / 120), 2.0)
     assert len(seen) == 2
     assert all(entries[entries > 0].min() >= interior_point.NEGLIGIBLE_RATIO for entries in seen)
+
+
+def test_only_what_a_solver_adds_up_leaves_tiny_entries_out():
+    matrix, _ = narrow(120)
+    channel = DenseChannel(matrix)
+    # Of the first report only.
+    weights = np.arange(120) == 0
+    whole = np.tril((matrix * weights) @ matrix.T)
+    np.testing.assert_allclose(np.tril(channel.gram(weights)), whole, rtol=1e-13, atol=0)
+    added = np.zeros((120, 120), order="F")
+    channel.add_gram(added, weights)
+    column = matrix[:, 0].copy()
+    column[column < interior_point.NEGLIGIBLE_RATIO * column.max()] = 0
+    np.testing.assert_allclose(np.tril(added), np.tril(np.outer(column, column)), rtol=1e-13)
+    assert (added > 0).sum() < (whole > 0).sum()
+    assert np.array_equal(channel.columns, matrix)
+
+
+def test_a_smooth_estimate_is_the_same_without_tiny_entries():
+    matrix, q = narrow(60)
+    estimate = ik.smooth(ik.MatrixMechanism(matrix).tally_counts(np.rint(q * 10**4).astype(int)))
+    cleared = np.where(matrix < 1e-140 * matrix.max(axis=0), 0.0, matrix)
+    assert (cleared != matrix).any()
+    mechanism = ik.MatrixMechanism(cleared / cleared.sum(axis=1, keepdims=True))
+    again = ik.smooth(mechanism.tally_counts(np.rint(q * 10**4).astype(int)))
+    np.testing.assert_allclose(again.distribution, estimate.distribution, rtol=1e-9, atol=1e-14)
 
 
 def test_what_only_a_tiny_entry_explains_is_explained_by_whoever_reports_it_most(rng):

@@ -92,6 +92,20 @@ def test_of_many_secrets_more_gradients_are_taken_than_of_few(rng, gradients):
     assert max(certified) <= 1e-12
 
 
+def test_of_more_secrets_than_reports_the_only_maximiser_is_found_as_well(rng, monkeypatch):
+    found = 0
+    for _ in range(4):
+        matrix, q = reports(rng, few_entries(rng, 300, 280), rng.dirichlet(np.full(300, 0.1)))
+        assert len(matrix) > len(q)
+        nearest = steps(matrix, q)
+        if nearest is not None:
+            found += 1
+            path = by_the_path(matrix, q, monkeypatch)
+            np.testing.assert_allclose(nearest[0], path, atol=1e-8)
+            assert np.count_nonzero(nearest[0]) <= len(q)
+    assert found >= 1
+
+
 def test_of_several_maximisers_none_is_chosen(rng):
     shares = rng.dirichlet(np.full(120, 0.5))
     matrix, q = reports(rng, confusion(rng, 120, 200), shares)
@@ -111,7 +125,11 @@ def test_secrets_are_not_few_nor_more_than_reports_and_the_tolerance_is_not_roug
     assert applies(300, 300, 1e-6)
     assert not applies(99, 400, 1e-6)
     assert not applies(100, 299, 1e-6)
+    # Of more secrets than reports other methods are as fast up to a larger size.
     assert not applies(301, 300, 1e-6)
+    assert applies(2000, 1000, 1e-6)
+    assert not applies(1999, 1000, 1e-6)
+    assert not applies(2002, 1000, 1e-6)
     assert not applies(300, 300, 1.1e-6)
 
 

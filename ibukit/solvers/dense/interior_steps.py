@@ -45,6 +45,9 @@ GAIN_OF_MOVE = 0.5
 MAX_STEPS = 8
 # Updates of a move; it takes three at most.
 MAX_UPDATES = 3
+# Reports up to which the steps come first after such updates as well: if some secrets have no mass,
+# the first step shows it in a small share of the time that least squares take.
+MAX_REPORTS = 100
 # The method ends if the first step would take more than this many times the mass of some secret, or
 # if a later one leaves more than a share of max g - 1.
 MAX_TAKEN = 4.0

@@ -56,8 +56,8 @@ def maximise(
         found = interior_steps.maximise(model, q, tol, start)
         return None if found is None else (*found, "accelerated updates and Newton steps")
 
-    converges = start is not None and start.converges
-    for method in (on_all, on_few) if converges else (on_few, on_some, on_all):
+    all_first = start is not None and (start.converges or s <= interior_steps.MAX_REPORTS)
+    for method in (on_all, on_few, on_some) if all_first else (on_few, on_some, on_all):
         found = method()
         if found is not None:
             return found

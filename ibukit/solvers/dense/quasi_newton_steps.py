@@ -36,6 +36,8 @@ from ibukit.solvers.dense.least_squares_steps import (
 # Secrets, and entries of the matrix, below which the path costs as little as the gradients.
 MIN_SECRETS = 100
 MIN_ENTRIES = 30_000
+# Entries below which other methods are as fast for more secrets than reports.
+MIN_ENTRIES_OF_MANY = 2_000_000
 # Gradients after which max g - 1 has to be below this, and below this share of what it was so many
 # gradients before; and the last ones. For each secret, and at least.
 FIRST_GRADIENTS = 1 / 20, 30
@@ -53,7 +55,8 @@ MIN_FITTED = 1e-300
 
 def applies(k: int, s: int, tol: float) -> bool:
     """Return False where other methods are as fast, or maximisers are often many."""
-    return MIN_SECRETS <= k <= s and k * s >= MIN_ENTRIES and tol <= EXACT_BELOW
+    least = MIN_ENTRIES if k <= s else MIN_ENTRIES_OF_MANY
+    return MIN_SECRETS <= k <= 2 * s and k * s >= least and tol <= EXACT_BELOW
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
