@@ -29,8 +29,10 @@ def bound_of(
     times the distance of two distributions, at most sqrt(2). And slopes . theta_elements is at most
     the largest slope of that sign.
     """
-    constant = centre[x] - slopes @ centre[elements]
-    lacking = float(np.linalg.norm(basis[:, x] - basis[:, elements] @ slopes))
+    along = np.zeros(len(centre))
+    along[elements] = slopes
+    constant = centre[x] - along @ centre
+    lacking = float(np.linalg.norm(basis[:, x] - basis @ along))
     return float(sign * constant + (sign * slopes).max(initial=0.0) + 2**0.5 * lacking)
 
 

@@ -47,7 +47,8 @@ class Dictionary:
         self.values: Floats = np.where(values > self.least, values, 0.0)
         # Shifts break ties among masses that are 0, as if each had a little mass: no pivot is
         # undone, so degenerate vertices do not cycle.
-        self.shifts: Floats = _distinct_numbers(len(values))
+        self._new_shifts = _distinct_numbers(len(values))
+        self.shifts: Floats = self._new_shifts.copy()
         self.squares: Floats = np.einsum("ij,ij->j", self.slopes, self.slopes)
         self.pivots = 0
 
@@ -73,16 +74,18 @@ class Dictionary:
 
         Ties among masses that are 0 already are broken by their shifts.
         """
-        rows = np.flatnonzero(down > SLOPE_TOLERANCE)
+        rows = (down > SLOPE_TOLERANCE).nonzero()[0]
         if not rows.size:
             raise Stuck
+        falls, masses = down[rows], values[rows]
         # Harris' rule: after the longest of these steps no mass is below 0 by more than `least`.
-        reach = ((values[rows] + self.least) / down[rows]).min()
-        near = rows[values[rows] <= reach * down[rows]]
-        if (values[near] > 0).any():
+        reaches = (masses + self.least) / falls
+        near = (masses <= reaches[reaches.argmin()] * falls).nonzero()[0]
+        among = masses[near]
+        if among[among.argmax()] > 0:
             # The steepest of them loses the fewest digits.
-            return int(near[np.argmax(down[near])])
-        return int(near[np.argmin(shifts[near] / down[near])])
+            return int(rows[near[falls[near].argmax()]])
+        return int(rows[near[(shifts[rows[near]] / falls[near]).argmin()]])
 
     def pivot(self, j: int) -> None:
         """Let the j-th of the elements grow until another mass is 0."""
@@ -91,11 +94,10 @@ class Dictionary:
         leaving, entry = self.slopes[row].copy(), column[row]
         ratio = leaving / entry
         # Update the sums of squares of the columns for steepest-edge pricing, from the old ones.
-        rest = column @ column - entry**2
-        products = column @ self.slopes - entry * leaving
-        self.squares += ratio**2 * (rest + 1) - 2 * ratio * products - leaving**2
-        self.squares[j] = (rest + 1) / entry**2
-        self.squares = np.maximum(self.squares, 0.0)
+        length = 1 + column @ column
+        self.squares += ratio * (ratio * length - 2 * (column @ self.slopes))
+        self.squares[j] = length / entry**2 - 1
+        np.maximum(self.squares, 0.0, out=self.squares)
         step, shift = -self.values[row] / entry, -self.shifts[row] / entry
         self.values += step * column
         self.shifts += shift * column
@@ -108,16 +110,16 @@ class Dictionary:
         self.elements[j], self.others[row] = self.others[row], self.elements[j]
         self.values[self.values <= self.least] = 0.0
         low = (self.values == 0) & (self.shifts <= 0)
-        self.shifts[low] = _distinct_numbers(len(low))[low]
+        np.copyto(self.shifts, self._new_shifts, where=low)
         self.pivots += 1
 
     def entering_element(self, x: int, sign: int) -> int | None:
         """Element to enter: along it sign * theta_x rises most per length; None at the maximum."""
-        inside = np.flatnonzero(self.elements == x)
+        inside = (self.elements == x).nonzero()[0]
         if inside.size:
             return int(inside[0]) if sign > 0 else None
-        climbs = sign * self.slopes[np.flatnonzero(self.others == x)[0]]
-        j = int(np.argmax(climbs / np.sqrt(1 + self.squares)))
+        climbs = sign * self.slopes[(self.others == x).nonzero()[0][0]]
+        j = int((climbs / np.sqrt(1 + self.squares)).argmax())
         return j if climbs[j] > SLOPE_TOLERANCE else self._any_up(climbs)
 
     def _any_up(self, climbs: Floats) -> int | None:
