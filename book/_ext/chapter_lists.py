@@ -1,7 +1,7 @@
 """Directives that list the chapters as cards, and the theorems of all chapters.
 
     ```{chapters}
-    ages: The ages above, by four estimators.
+    ages: One distribution of ages, estimated in four ways.
     ```
 
 A card is a drawing (``book/sketches``), the chapter's number and title, and a sentence. Every
