@@ -1,6 +1,6 @@
 """Base classes `Mechanism` and `FiniteMechanism`.
 
-They stand in one file, because each mechanism can be asked for a finite one (`as_finite`). The
+Both stand in one file, because every mechanism can be asked for a finite one (`as_finite`). The
 public methods `randomize`, `release` and `tally` take and return labels, or codes with
 ``codes=True``; the methods that a subclass defines (`draw`, `check_reports`, `channel`) work on
 codes alone.
@@ -41,31 +41,31 @@ CODES_HINT = "; places in the alphabet are taken with codes=True"
 class Mechanism(arguments.ReadOnlyArrays, ABC):
     r"""A channel from secrets x to reports z: :math:`P(z\mid x)=M_{xz}`.
 
-    What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a
-    *simulator*, for experiments. Do not run them on users' devices to release what they draw: they
-    draw in doubles from a generator that can be predicted, and the reports that come out are not
-    epsilon-private in the strict sense. The chapter on mechanisms says what they give away.
-    `release` draws without roundings, for devices.
+    All statements about its privacy refer to these probabilities. `randomize` and `simulate` are a
+    *simulator*, for experiments. Do not use them on users' devices to make the reports that are
+    released: they draw in doubles from a generator that can be predicted, so their reports are not
+    epsilon-private in the strict sense. The chapter on mechanisms says what such reports give away.
+    For devices there is `release`, which draws without roundings.
 
     A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It
-    provides `draw`, `check_reports` and `channel`, all in codes; where its reports can be listed it
+    provides `draw`, `check_reports` and `channel`, all in codes; if its reports can be listed, it
     inherits from `FiniteMechanism` instead. It checks its fields in ``__post_init__``, and so do
-    the classes that inherit from it. The page *Write your own mechanism* shows some;
-    `testing.check_mechanism` holds each to what it promises.
+    the classes that inherit from it. The page *Write your own mechanism* shows examples;
+    `testing.check_mechanism` tests whether a mechanism keeps its promises.
 
     Raises
     ------
     ValueError
-        If `alphabet` is neither an alphabet nor a whole number above 0, which stands for Line(0,
-        alphabet - 1), or a field `epsilon` is not a number above 0.
+        If `alphabet` is neither an alphabet nor a whole number above 0 (which stands for Line(0,
+        alphabet - 1)), or if a field `epsilon` is not a number above 0.
 
     See Also
     --------
-    FiniteMechanism : The shorter way, where reports are codes 0..m-1.
+    FiniteMechanism : The shorter way for mechanisms whose reports are codes 0..m-1.
 
     Examples
     --------
-    What every mechanism offers, and the reports whatever their form:
+    Every mechanism offers these methods, whatever the form of its reports:
 
     >>> import numpy as np, ibukit as ik
     >>> mechanism = ik.Rappor(3, epsilon=1.0)
@@ -107,13 +107,13 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         Parameters
         ----------
         secrets : ndarray of int, shape (n,)
-            Codes of the users' true values; their labels where the alphabet has no end.
+            Codes of the users' true values, or their labels if the alphabet has no end.
         rng : numpy.random.Generator
 
         Returns
         -------
         ndarray, n reports
-            Codes 0..m-1 where the reports can be listed.
+            Codes 0..m-1 if the reports can be listed.
         """
 
     @abstractmethod
@@ -154,7 +154,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         """Codes of reports given by their labels.
 
-        Reports that cannot be listed are their own names.
+        Reports that cannot be listed stand for themselves.
         """
         return arguments.whole_array("reports", reports)
 
@@ -163,17 +163,17 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         return reports
 
     def as_finite(self) -> FiniteMechanism:
-        """A mechanism of the same information whose reports can be listed.
+        """A mechanism with the same information whose reports can be listed.
 
         By default it is the mechanism itself if its reports can be listed; if not, ValueError is
-        raised. A mechanism whose columns are multiples of finitely many overrides it: reports may
-        be merged where each makes the secrets as probable as the others do, relative to each other.
+        raised. Mechanisms whose columns are all multiples of finitely many columns override it,
+        because reports may be merged if they give the secrets probabilities in the same ratios.
         Limits and bounds are computed for this mechanism.
 
         Raises
         ------
         ValueError
-            If no list of reports says as much.
+            If no list of reports carries as much information.
         """
         raise ValueError(
             f"mechanism must have reports that can be listed, got {self}; take a truncated kind if "
@@ -192,7 +192,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         )
 
     def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
-        """Simulate one report for each user; what leaves a device is drawn by `release`.
+        """Simulate one report for each user; use `release` for reports that leave a device.
 
         Parameters
         ----------
@@ -200,9 +200,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
             The users' true values, as they stand in the alphabet.
         rng : numpy.random.Generator
         codes : bool
-            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can
-            be listed. On a grid, where labels are pairs, single numbers are always the places of
-            cells, as `Grid.locate` has them.
+            If True, secrets are places 0..k-1 in the alphabet instead of labels, and reports that
+            can be listed are places in their list. On a grid, where labels are pairs, single
+            numbers are always the places of cells, as `Grid.locate` returns them.
 
         Returns
         -------
@@ -221,21 +221,22 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         return self._draw_labelled(secrets, codes, lambda places: self.draw(places, rng))
 
     def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:
-        """Draw one report for each user, for release: without a rounding.
+        """Draw one report for each user, without any rounding, for release.
 
-        Random bits are those of the operating system. From secret to report there are whole numbers
-        only: the bits are compared with the digits of probabilities, as many as it takes.
-        `epsilon`, a double, is taken as the fraction that it is. A mechanism whose matrix is all
-        that is known of it is drawn from fractions next to the matrix, and Laplace noise on a fine
-        lattice. The level of what is drawn is `release_epsilon`. How long a draw takes is not
-        hidden, and there is no seed: nobody can draw the same reports again.
+        The random bits come from the operating system. From secret to report only whole numbers are
+        used: the bits are compared with the digits of probabilities, as many as it takes.
+        `epsilon`, a double, is taken as the fraction that it is. If nothing but the matrix is known
+        of a mechanism, its reports are drawn from fractions next to the entries of the matrix.
+        Laplace noise is drawn on a fine lattice. The reports have the level `release_epsilon`. How
+        long a draw takes is not hidden. There is no seed, so nobody can draw the same reports
+        again.
 
         Parameters
         ----------
         secrets : sequence, n labels
             The users' true values, as for `randomize`.
         codes : bool
-            Secrets, and reports that can be listed, are places instead of labels, as for
+            If True, secrets and reports that can be listed are places instead of labels, as for
             `randomize`.
 
         Returns
@@ -246,7 +247,8 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         Raises
         ------
         NoExactSampler
-            If there is no such sampler; the message says what to take instead.
+            If the mechanism has no sampler without roundings; the message says what to take
+            instead.
         AlphabetMismatch
             If a secret is not in the alphabet.
         ValueError
@@ -258,8 +260,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     def release_epsilon(self) -> float:
         """The level of what `release` draws, rounded up to a double.
 
-        It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the
-        fractions next to the matrix. It is per unit of distance where `metric` is True.
+        It is `epsilon` itself if the sampler is derived from `epsilon`; otherwise it is the level
+        of the fractions next to the entries of the matrix. It is per unit of distance where
+        `metric` is True.
         """
         return self._exact_sampler().epsilon()
 
@@ -277,7 +280,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         Raises
         ------
         TooLarge
-            If reports are drawn one by one, and the users are more than :math:`2^{28}`.
+            If reports are drawn one by one, and there are more than :math:`2^{28}` users.
         """
         rng = arguments.generator(rng)
         # By default reports are drawn user by user. Mechanisms that know the law of the counts
@@ -325,7 +328,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         return arguments.whole_array("secrets", secrets)
 
     def _places(self, secrets: ArrayLike, codes: bool) -> tuple[Ints, bool]:
-        """Return the codes of secrets over a bounded alphabet, and whether they were given so."""
+        """Return the codes of secrets over a bounded alphabet, and whether codes were given."""
         # Single numbers on a grid can only be codes, because the label of a cell is a pair.
         if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
             return arguments.codes("secrets", secrets, self.k), True
@@ -341,31 +344,32 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     ) -> Tally:
         """Count the distinct reports.
 
-        Where the alphabet has no end the tally is over its part from which alone the reports can
-        best be explained (see `Tally.full_alphabet`).
+        If the alphabet has no end, the tally is over that part of it to which the best explanations
+        of the reports are confined (see `Tally.full_alphabet`).
 
         Parameters
         ----------
         reports : sequence, n reports
-            Labels, where the reports can be listed: of a mechanism that reports secrets, those of
-            the alphabet. Otherwise the integers, pairs of coordinates or rows of bits that were
-            reported.
+            Labels, if the reports can be listed; for a mechanism that reports secrets they are the
+            labels of the alphabet. Otherwise the integers, pairs of coordinates or rows of bits
+            that were reported.
         counts : array_like of int, shape (n,), optional
-            How often each was reported, once by default; a report may be there more than once.
+            How often each report was made, once by default; the same report may occur more than
+            once in `reports`.
         codes : bool
-            Reports that can be listed are places 0..m-1 in their list instead of labels.
+            If True, reports that can be listed are places 0..m-1 in their list instead of labels.
         weighted : bool
-            Whether `counts` may be weights, any numbers that are not negative; `tally_counts` says
-            what they do to standard errors.
+            Whether `counts` may be weights, that is, any numbers that are not negative;
+            `tally_counts` says what weights do to standard errors.
 
         Raises
         ------
         AlphabetMismatch
             If a report is not in the alphabet of reports.
         ImpossibleReport
-            If no secret can produce a report.
+            If there is a report that no secret can produce.
         ValueError
-            If a report is missing, or there is none at all.
+            If a report is missing, or there are no reports at all.
         """
         # Labels become codes, codes the form that a tally keeps, and equal ones are counted.
         checked_reports = self._read_reports(reports, codes)
@@ -402,10 +406,10 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 class FiniteMechanism(Mechanism):
     """A mechanism whose reports can be listed.
 
-    They are the codes 0..m-1, and M is a matrix of shape (k, m).
+    The reports are the codes 0..m-1, and M is a matrix of shape (k, m).
 
-    A subclass provides `make_matrix`, and `m` where there are not as many reports as secrets.
-    Everything else follows from the matrix, and may be overridden by what is faster.
+    A subclass provides `make_matrix`, and also `m` if there are not as many reports as secrets.
+    Everything else follows from the matrix, and may be overridden by faster methods.
 
     Raises
     ------
@@ -418,7 +422,7 @@ class FiniteMechanism(Mechanism):
 
     Examples
     --------
-    The truth, or with probability `skip` the first value:
+    This mechanism reports the truth, or with probability `skip` the first value:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, ibukit as ik
@@ -451,8 +455,8 @@ class FiniteMechanism(Mechanism):
     def report_alphabet(self) -> Alphabet:
         """Labels of the reports.
 
-        Reports have the secrets' labels where there are as many reports as secrets, else 0..m-1. A
-        mechanism whose reports are something else overrides it.
+        Reports have the labels of the secrets if there are as many reports as secrets, and
+        otherwise the labels 0..m-1. A mechanism whose reports have other labels overrides it.
         """
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
@@ -491,7 +495,7 @@ class FiniteMechanism(Mechanism):
         return arguments.frozen(self._matrix)
 
     def _refuse_large_matrix(self) -> None:
-        """Raise TooLarge before a matrix is written out that exceeds the budget of memory."""
+        """Raise TooLarge before writing out a matrix that exceeds the budget of memory."""
         limits.require_dense(f"the matrix of {type(self).__name__}", self.k, self.m)
 
     def _row(self, secret: int) -> Floats:
@@ -511,7 +515,7 @@ class FiniteMechanism(Mechanism):
     def forward(self, theta: ArrayLike) -> Floats:
         r"""Distribution of the reports, :math:`\theta M`, shape (m,).
 
-        The secrets are distributed as `theta`.
+        `theta` is the distribution of the secrets.
         """
         return self._full_channel.forward(vector_over("theta", theta, self.alphabet))
 
@@ -530,27 +534,29 @@ class FiniteMechanism(Mechanism):
     def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
         r"""The tally of reports that are already counted.
 
-        Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then
-        those of the weighted likelihood. Standard errors are about right if the weights w of all
-        people sum to the effective sample size :math:`(\sum w)^{2} / \sum w^{2}`: scale them so
-        first, or divide the errors by the root of that size over :math:`\sum w`. What depends on
-        whole counts (posteriors, `Discrepancy`) refuses weights.
+        Weights, such as those of surveys, count as numbers of people. Estimates and their gaps are
+        then those of the weighted likelihood. Standard errors are about right if the weights w of
+        all people sum to the effective sample size :math:`(\sum w)^{2} / \sum w^{2}`: scale them to
+        this sum first, or divide the errors by the square root of the ratio of that size to
+        :math:`\sum w`. Methods that depend on whole counts (posteriors, `Discrepancy`) refuse
+        weights.
 
         Parameters
         ----------
         counts : array_like of int, shape (m,), or mapping or Series
             How often each possible report was seen: in the order of `report_alphabet`, or by label,
-            as ``series.value_counts()`` has them.
+            as ``series.value_counts()`` returns them.
         weighted : bool
-            Whether they are sums of weights: any numbers that are not negative.
+            Whether the counts are sums of weights, that is, any numbers that are not negative.
 
         Raises
         ------
         AlphabetMismatch
-            If a label is not one of the reports', or an array has not one count for each report.
+            If a label is not that of any report, or an array does not have one count for each
+            report.
         ValueError
-            If a label occurs twice, a count is no whole number or negative, or there is no report
-            at all.
+            If a label occurs twice, a count is negative or not a whole number, or there are no
+            reports at all.
         """
         every_report = self._all_reports  # first, because it refuses to list too many
         return Tally(
@@ -599,7 +605,7 @@ class FiniteMechanism(Mechanism):
 
     @cached_property
     def _fractions(self) -> RationalMatrix:
-        """Fractions next to the matrix, for `release` where the matrix is all that is known."""
+        """Fractions next to the matrix's entries, for `release` if only the matrix is known."""
         return RationalMatrix(self.matrix())
 
     @override
@@ -614,7 +620,7 @@ class FiniteMechanism(Mechanism):
         return self._matrix_sampler()
 
     def _matrix_sampler(self) -> ExactSampler:
-        """The sampler of the fractions next to the matrix."""
+        """The sampler of the fractions next to the matrix's entries."""
         # Reports are drawn from integer weights over a power of two, without rounding. The level is
         # that of these fractions, which may be a little above that of the matrix.
 

@@ -17,7 +17,7 @@ DROPPED_BITS = 53 - SIGNIFICANT_BITS
 # Half a unit of the last bit that is kept, in units of the mantissa's last bit.
 HALF_UNIT = 1 << (DROPPED_BITS - 1)
 MIN_NORMAL = float(np.finfo(float).smallest_normal)
-# Number of users whose reports are drawn one by one: their secrets alone take two gigabytes.
+# Most users whose reports are drawn one by one: their secrets alone take two gigabytes.
 MAX_USERS = 2**28
 # Entries of rows that are made cumulative at a time, to draw from them: 8 MB.
 ENTRIES_AT_ONCE = 2**20
@@ -26,9 +26,9 @@ ENTRIES_AT_ONCE = 2**20
 def drawable(p: Floats) -> Floats:
     """Round the distributions in the last axis to 32 significant bits, and divide by their sum.
 
-    A draw of a binomial changes by one where n p passes a whole number, and tidy numbers stand
-    exactly there. Of 79 with p = 0.4, for instance, one unit in the last place of p decides, and
-    another processor may compute another one.
+    A binomial draw changes by one where n p + p passes a whole number, and round numbers lie
+    exactly there. In a draw of 79 with p = 0.4, for instance, the result depends on the last place
+    of p, and another processor may compute a p that differs by one unit in it.
     """
     rounded = _rounded(np.asarray(p, dtype=np.float64))
     return rounded / rounded.sum(axis=-1, keepdims=True)
@@ -69,7 +69,7 @@ def reports_by_rows(
     ----------
     secrets : ndarray of int, shape (n,)
     row_of : callable
-        From the code of a secret to the row of the matrix.
+        Function that takes the code of a secret and returns its row of the matrix.
     shape : (int, int)
         The numbers k and m of secrets and of reports.
     rng : numpy.random.Generator
@@ -98,20 +98,20 @@ def reports_by_rows(
 
 
 def signed_offset_counts(users: Ints, shares: Floats, rng: Generator) -> Ints:
-    """Number of reports on each cell of a map, from the number of users on each.
+    """Number of reports on each cell of a map, from the number of users on each cell.
 
     Parameters
     ----------
     users : ndarray of int, shape (rows, columns)
     shares : ndarray, shape (north, east)
-        Probability of the offset (i, j), i, j >= 0, without its signs. Both signs are equally
-        likely, independently.
+        Probability of the offset (i, j), i, j >= 0, without its signs. The two signs are
+        independent of each other, and each is as likely to be + as -.
     rng : numpy.random.Generator
 
     Returns
     -------
     ndarray of int, shape (rows + 2 north - 2, columns + 2 east - 2)
-        The map extends beyond the users' by the largest offset on each side.
+        The map extends beyond the map of users by the largest offset on each side.
     """
     (rows, cols), (north, east) = users.shape, shares.shape
     reports = np.zeros((rows + 2 * north - 2, cols + 2 * east - 2), dtype=np.int64)

@@ -38,8 +38,8 @@ def check_epsilon(
     ----------
     epsilon : float
     rare_probability : callable
-        From epsilon to the probability of the rare event that keeps a secret private, such as a
-        report other than the secret. It must fall as epsilon grows.
+        Function that takes epsilon and returns the probability of the rare event that keeps a
+        secret private, such as a report other than the secret. It must fall as epsilon grows.
     smallest : float
         The least epsilon that is accepted.
     truthful : bool
@@ -48,8 +48,8 @@ def check_epsilon(
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, is below `smallest`, or the rare event has a
-        probability of at most 2^-53.
+        If `epsilon` is not a finite number above 0 or is below `smallest`, or if the rare event has
+        a probability of at most 2^-53.
     """
     if truthful and is_infinite(epsilon):
         return math.inf
@@ -70,7 +70,7 @@ def check_epsilon(
 
 
 def finite_epsilon(epsilon: Any) -> float:
-    """Return an epsilon of a mechanism that has no limit at inf; the error says what to take."""
+    """Return the epsilon if it is finite; otherwise the error says what to take instead."""
     if is_infinite(epsilon):
         raise ValueError(
             f"epsilon must be a finite number above 0, got {epsilon!r}: this mechanism has no "
@@ -80,7 +80,7 @@ def finite_epsilon(epsilon: Any) -> float:
 
 
 def is_infinite(epsilon: Any) -> bool:
-    """Return whether a level is infinite: no privacy."""
+    """Return whether a level is infinite, which means that there is no privacy."""
     return isinstance(epsilon, (float, np.floating)) and bool(epsilon == math.inf)
 
 

@@ -1,7 +1,7 @@
 """Registry of samplers without roundings: each belongs to one class exactly, and is not inherited.
 
 A class that inherits from a mechanism may have another law. A sampler that is proved exact for the
-parent would then be wrong for the heir, so it is looked up by the exact type.
+parent would then be wrong for the heir, so samplers are looked up by the exact type.
 """
 
 from __future__ import annotations

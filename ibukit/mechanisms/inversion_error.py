@@ -1,7 +1,8 @@
 r"""Mean squared error of matrix inversion (INV) through a mechanism.
 
-INV gives each report z an estimate :math:`r_z`, the row of :math:`M^{-1}` or that of a mechanism's
-own unbiased estimator, and averages these over the reports. So the estimate v from n reports has
+INV gives each report z an estimate :math:`r_z`, which is row z of :math:`M^{-1}` or comes from the
+mechanism's own unbiased estimator, and averages these estimates over the reports. So the estimate v
+from n reports has
 
 .. math:: n\,\mathbb E\lVert v-\theta\rVert_2^2=\sum_z(\theta M)_z\lVert
 r_z\rVert^2-\lVert\theta\rVert^2.
@@ -20,27 +21,28 @@ from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
 from ibukit.mechanisms.numeric.truncated_geometric import TruncatedGeometric
 
-# An estimator whose mean is off the truth by more than this is biased: rounding is far less.
+# An estimator whose mean is off the truth by more than this is biased: rounding errors are far
+# smaller.
 BIAS_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True)
 class InversionError:
-    r"""The error of raw INV, n times: constant + slope . theta - :math:`\lVert\theta\rVert_2^2`."""
+    r"""The error of raw INV times n: constant + slope . theta - :math:`\lVert\theta\rVert_2^2`."""
 
     constant: float
     slope: Floats
 
     def at(self, theta: Floats) -> float:
-        """The error where the secrets have the distribution theta."""
+        """The error, times n, if the secrets have the distribution theta."""
         return self.constant + float(self.slope @ theta - theta @ theta)
 
 
 def inversion_error(mechanism: Mechanism) -> InversionError:
     """The mean squared error of INV as a function of the secrets' distribution.
 
-    It takes O(k) for k-RR, unary encodings, subset selection and truncated geometric noise, and
-    raises NotInvertible where INV does not apply.
+    It takes O(k) for k-RR, unary encodings, subset selection and truncated geometric noise.
+    NotInvertible is raised if INV does not apply.
     """
     # Closed forms hold for the exact type: a class that inherits may have another law.
     if is_bits(mechanism):
@@ -70,7 +72,7 @@ def inversion_error(mechanism: Mechanism) -> InversionError:
 
 
 def inverse_contrast(k: int, epsilon: float) -> float:
-    """(e^eps + k - 1) / (e^eps - 1), by which INV under k-RR multiplies deviations."""
+    """The factor (e^eps + k - 1) / (e^eps - 1) by which INV under k-RR multiplies deviations."""
     return float((1 + (k - 1) * np.exp(-epsilon)) / -np.expm1(-epsilon))
 
 

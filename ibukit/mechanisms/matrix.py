@@ -34,33 +34,35 @@ from ibukit.tally.trials import refuse_trials, trials_of
 class MatrixMechanism(FiniteMechanism):
     r""":math:`P(z\mid x)=M_{xz}` for any row-stochastic matrix M of shape (k, m).
 
-    The matrix is taken as exactly known: intervals and errors cover the chance in the reports
-    alone. If it was measured, as a confusion matrix is, use `from_trials`, which keeps the counts
-    of the trials, so that the intervals take their chance into account.
+    The matrix is taken as exactly known: intervals and errors account only for the chance in the
+    reports. If the matrix was measured, as a confusion matrix is, use `from_trials`, which keeps
+    the counts of the trials, so that the intervals also account for the chance in the trials.
 
     With `efficiency`, reports may get lost: secret x is seen with probability
-    :math:`e_x=\sum_z M_{xz}<1`, and no one counts the users who were not seen. The reports of the
-    others have the distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates
-    are of :math:`\theta`, the distribution of all secrets (see Notes).
+    :math:`e_x=\sum_z M_{xz}<1`, and the users who are not seen are not counted. The reports of the
+    others have the distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`. Estimates are
+    of :math:`\theta`, the distribution of the secrets of all users, seen or not (see Notes).
 
     Parameters
     ----------
     matrix : array_like, DataFrame or scipy sparse matrix, shape (k, m)
-        Entries not negative, each row summing to 1 (or to its efficiency) within 1e-9; a row for
-        each secret, a column for each report. The index and the columns of a DataFrame are the
-        labels of secrets and reports, unless they only number them. A sparse matrix is written out.
+        A row for each secret and a column for each report. No entry is negative, and each row sums
+        to 1 (or to its efficiency) within 1e-9. The index and the columns of a DataFrame are the
+        labels of secrets and reports, unless they are only the numbers 0, 1, 2, ... A sparse matrix
+        is written out.
     alphabet : Alphabet, sequence or int, optional
         The k secrets; by default the labels of a DataFrame's rows, or Line(0, k - 1).
     reports : Alphabet, sequence or int, optional
         The m reports; by default the labels of a DataFrame's columns, or the secrets if there are
         as many, or Line(0, m - 1).
     efficiency : True, float, array_like, dict or Series, optional
-        The probability :math:`e_{x}` that a secret x is seen at all, above 0. True for the sums of
-        the rows. The rows must sum to these, or each to 1: they are then the probabilities among
-        those seen, and are multiplied by :math:`e_{x}`.
+        The probability :math:`e_{x}`, above 0, that a secret x is seen at all. True takes the sums
+        of the rows. Each row must sum to its efficiency, or all rows to 1: these are then the
+        probabilities of the reports among those seen, and are multiplied by :math:`e_{x}`.
     normalize : bool
-        Divide each row by its sum (times its efficiency), if it is off by rounding, at most 1e-4:
-        for matrices of 32 bits or of few digits. By default nothing is changed.
+        Divide each row by its sum (and multiply it by its efficiency) if the sum is off by
+        rounding, that is, by at most 1e-4. This is for matrices of 32 bits or of few digits. By
+        default nothing is changed.
 
     Raises
     ------
@@ -71,21 +73,21 @@ class MatrixMechanism(FiniteMechanism):
         If the alphabet does not have k elements, or there are not m reports, or labels disagree
         with those of the matrix.
     TooLarge
-        If a sparse matrix takes more than 2 GiB when it is written out.
+        If a sparse matrix would take more than 2 GiB when written out.
 
     Notes
     -----
-    With :math:`\phi_x=\theta_x e_x/\sum_y\theta_y e_y`, the distribution of the secrets among those
-    seen, :math:`p = \phi\,M / e` has row-stochastic entries, and :math:`\theta_x` is proportional
-    to :math:`\phi_{x} / e_{x}`. The map between :math:`\theta` and :math:`\phi` is one to one, so
-    :math:`\theta` maximises the likelihood of the reports seen if and only if its :math:`\phi`
-    does, and within the same gap: the certificate of an estimate holds for :math:`\theta`. It is
-    also the :math:`\theta` of the largest Poisson likelihood of the counts,
-    :math:`\sum_{z} n_{z}\,\log \nu_{z} - \nu_{z}` with :math:`\nu = N\,\theta M`, over all N and
-    :math:`\theta` together: given :math:`\theta`, the best N is that with
+    Let :math:`\phi_x=\theta_x e_x/\sum_y\theta_y e_y` be the distribution of the secrets among
+    those seen. Then :math:`p = \phi\,M / e`, where the rows of :math:`M / e` sum to 1, and
+    :math:`\theta_x` is proportional to :math:`\phi_{x} / e_{x}`. The map between :math:`\theta` and
+    :math:`\phi` is one to one, so :math:`\theta` maximises the likelihood of the reports seen if
+    and only if its :math:`\phi` does, and the gap is the same: the certificate of an estimate holds
+    for :math:`\theta`. The same :math:`\theta` also has the largest Poisson likelihood of the
+    counts, :math:`\sum_{z} n_{z}\,\log \nu_{z} - \nu_{z}` with :math:`\nu = N\,\theta M`, over all
+    N and :math:`\theta` together: given :math:`\theta`, the best N is the one with
     :math:`\sum_{z} \nu_{z} = \sum_{z} n_{z}`, and what is left is the likelihood of the reports
-    seen. If the number of lost reports is known, use it: count them in a column 1 - e of their own,
-    without `efficiency`.
+    seen. If the number of lost reports is known, use it: give these reports a column 1 - e of their
+    own, and leave `efficiency` out.
 
     References
     ----------
@@ -100,7 +102,7 @@ class MatrixMechanism(FiniteMechanism):
     >>> round(mechanism.epsilon, 4)  # log(0.7 / 0.1)
     1.9459
 
-    Of 100 with the first secret and 100 with the second, a detector sees 80 and 40:
+    Of 100 users with the first secret and 100 with the second, a detector sees 80 and 40:
 
     >>> import ibukit as ik
     >>> detector = MatrixMechanism([[0.6, 0.2], [0.1, 0.3]], efficiency=True)
@@ -186,7 +188,8 @@ class MatrixMechanism(FiniteMechanism):
     def report_alphabet(self) -> Alphabet:
         """Labels of the reports.
 
-        Those that were given, or the secrets if there are as many, or 0..m-1.
+        They are the labels that were given, or else the secrets if there are as many, or else
+        0..m-1.
         """
         return super().report_alphabet if self.reports is None else self.reports
 
@@ -194,7 +197,8 @@ class MatrixMechanism(FiniteMechanism):
     def epsilon(self) -> float:  # type: ignore[override]
         """The tight local-DP level of the matrix.
 
-        It is inf where some report rules some secret out. Seeing nothing counts as a report.
+        It is inf if some report rules some secret out. Where reports get lost, seeing nothing
+        counts as a report, too.
         """
         return privacy.epsilon_ldp(self)
 
@@ -226,8 +230,8 @@ class MatrixMechanism(FiniteMechanism):
     def among_seen(self) -> MatrixMechanism:
         """The mechanism of the users whose reports are seen.
 
-        Its rows are divided by their efficiencies, and its estimates are of the secrets among these
-        users.
+        Its rows are divided by their efficiencies, and its estimates are of the distribution of the
+        secrets among these users.
         """
         if self.efficiency is None:
             return self
@@ -240,7 +244,7 @@ class MatrixMechanism(FiniteMechanism):
 
     @cached_property
     def with_null_report(self) -> MatrixMechanism:
-        """The mechanism with one more report, the last: nothing is seen."""
+        """The mechanism with one more report, the last, which says that nothing is seen."""
         if self.efficiency is None:
             return self
         return MatrixMechanism(
@@ -251,8 +255,8 @@ class MatrixMechanism(FiniteMechanism):
     def forward(self, theta: ArrayLike) -> Floats:
         r"""Probability of each report, :math:`\theta M`, shape (m,).
 
-        The secrets are distributed as `theta`. Where reports get lost, they sum to the share that
-        is seen.
+        `theta` is the distribution of the secrets. If reports get lost, the probabilities sum to
+        the share of users that is seen.
         """
         # The channel holds rows over their efficiencies, and columns over their factors: both are
         # multiplied in again.
@@ -273,36 +277,38 @@ class MatrixMechanism(FiniteMechanism):
     def from_trials(counts: Any, alphabet: Any = None, reports: Any = None) -> MatrixMechanism:
         r"""Return the mechanism of a matrix that was measured, and keep its uncertainty.
 
-        Trials of secret x, whose number is :math:`T_x=\sum_z t_{xz}`, had report z
-        :math:`t_{xz}` times. The matrix is :math:`\hat M_{xz}=t_{xz}/T_x`. `Estimate.interval`
-        knows the trials, of which each row is a multinomial sample of its own:
+        Of the :math:`T_x=\sum_z t_{xz}` trials of secret x, :math:`t_{xz}` had report z. The matrix
+        is :math:`\hat M_{xz}=t_{xz}/T_x`. `Estimate.interval` takes the trials into account, each
+        row as a multinomial sample of its own:
 
         - "wald", and `Estimate.standard_errors` and `Estimate.covariance`: the delta method
-          [rogan]_ [lang]_. To the covariance V of a known matrix, with :math:`p=\theta M` and n
-          reports, is added :math:`B\,\bigl(\sum_y\theta_y^2\,(\mathrm{diag}(M_y)-M_y^\top
-          M_y)/T_y\bigr)\,B^\top` with :math:`B_{xz}=n\sum_u V_{xu}\,M_{uz}/p_z`. For two
-          secrets and two reports it is Rogan and Gladen's formula.
-        - "profile", for two secrets where measured matrices have two reports: the range of
+          [rogan]_ [lang]_. Let V be the covariance for a known matrix, with :math:`p=\theta M` and
+          n reports; the covariance is then V plus
+          :math:`B\,\bigl(\sum_y\theta_y^2\,(\mathrm{diag}(M_y)-M_y^\top M_y)/T_y\bigr)\,B^\top`
+          with :math:`B_{xz}=n\sum_u V_{xu}\,M_{uz}/p_z`. For two secrets and two reports this is
+          Rogan and Gladen's formula.
+        - "profile", for two secrets, if measured matrices have two reports: the range of
           :math:`w\cdot\theta` over all :math:`\theta` and M with
-          :math:`\sum_z n_z\log(\theta M)_z+\sum_{xz}t_{xz}\log M_{xz}` within
-          :math:`z^2/2` of its maximum.
+          :math:`\sum_z n_z\log(\theta M)_z+\sum_{xz}t_{xz}\log M_{xz}` within :math:`z^2/2` of its
+          maximum.
         - "guaranteed": all :math:`\theta` for which some matrix in the Clopper-Pearson boxes of
           its rows gives all reports probabilities in their boxes. All boxes hold together with
           probability at least `level` (Bonferroni).
         - "bootstrap": trials and reports are both drawn anew.
 
         Other interval methods, `posterior`, `plan`, `unfold`, tests of the model and
-        `attack.detect_poisoning` raise `MatrixUncertain`. All else, such as estimates, `epsilon`,
-        limits, designs, attacks and simulations, is computed from the measured matrix as it stands:
-        `epsilon` is an estimate, and no bound of what is given away. A report that no trial had is
-        impossible. Mechanisms with equal trials are equal, and their tallies add up to a tally with
-        one matrix; the trials of mechanisms that differ are taken as independent.
+        `attack.detect_poisoning` raise `MatrixUncertain`. Everything else, such as estimates,
+        `epsilon`, limits, designs, attacks and simulations, is computed from the measured matrix as
+        it stands: so `epsilon` is an estimate, not a bound on what is given away. A report that
+        occurred in no trial is impossible. Mechanisms with equal trials are equal, and their
+        tallies add up to a tally with one matrix; if mechanisms differ, their trials are taken as
+        independent.
 
         Parameters
         ----------
         counts : array_like, DataFrame or scipy sparse matrix, shape (k, m)
-            Counts of trials, whole numbers, at least one in each row: a row for each secret, a
-            column for each report, with labels as those of a `MatrixMechanism`.
+            Counts of trials, with a row for each secret and a column for each report: whole
+            numbers, at least one trial in each row. Labels are as in `MatrixMechanism`.
         alphabet, reports : Alphabet, sequence or int, optional
             As for `MatrixMechanism`.
 
@@ -314,7 +320,7 @@ class MatrixMechanism(FiniteMechanism):
         Raises
         ------
         InvalidDistribution
-            If a count is negative or no whole number, or a secret has no trials.
+            If a count is negative or not a whole number, or a secret has no trials.
         AlphabetMismatch
             As for `MatrixMechanism`.
 
@@ -327,8 +333,8 @@ class MatrixMechanism(FiniteMechanism):
 
         Examples
         --------
-        Of 122 who are ill a test finds 103, of 401 who are well it flags 2. Of 3,330 people, 50
-        test positive, and perhaps nobody is ill:
+        A test finds 103 of 122 people who are ill, and flags 2 of 401 who are well. Of 3,330
+        people, 50 test positive, and perhaps nobody is ill:
 
         >>> import ibukit as ik
         >>> trials = [[103, 19], [2, 399]]
@@ -342,14 +348,15 @@ class MatrixMechanism(FiniteMechanism):
 
     @cached_property
     def _column_factors(self) -> Floats | None:
-        """Factors that `channel` leaves out of all columns, shape (m,); None if it leaves none."""
+        """Factors that `channel` leaves out of all columns, shape (m,); None if there are none."""
         return _factor(self._normalized_rows)
 
     @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """The columns of the given reports, its rows divided by the efficiencies.
+        """The columns of the given reports, with each row divided by its efficiency.
 
-        Columns of tiny entries are divided by their largest one, which `log_scale` has.
+        Columns of tiny entries are divided by their largest entry, whose logarithm `log_scale`
+        returns.
         """
         columns = np.ascontiguousarray(self._normalized_rows[:, reports])
         factor = _factor(columns)
@@ -357,7 +364,7 @@ class MatrixMechanism(FiniteMechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of what `channel` leaves out of the most improbable reports.
+        """Logarithm of the factor that `channel` leaves out of the most improbable reports.
 
         They are so improbable under every secret that a quotient would overflow.
         """
@@ -376,7 +383,7 @@ class MatrixMechanism(FiniteMechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.
 
-        Where reports get lost, it is the tally of those that are seen.
+        If reports get lost, it is the tally of those that are seen.
         """
         if self.efficiency is None:
             return super().simulate(secret_counts, rng)
@@ -395,7 +402,8 @@ class MatrixMechanism(FiniteMechanism):
 class MeasuredMatrix(MatrixMechanism):
     """A matrix of the shares of reports in trials, which `MatrixMechanism.from_trials` makes.
 
-    It also keeps the counts of the trials, so that nothing takes it for exactly known by mistake.
+    It also keeps the counts of the trials, so that no method takes the matrix for exactly known by
+    mistake.
     """
 
     # The matrix follows from the trials, and trials have a report each: none of them gets lost.
@@ -458,15 +466,16 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
 
     .. math:: (MC)_{xw}=\sum_z M_{xz}\,C_{zw}.
 
-    Post-processing never weakens the privacy of `mechanism`; it can destroy what makes the secrets'
-    distribution identifiable, as when the reports of a 5 x 5 grid are truncated to 4 x 4 cells.
+    Post-processing never weakens the privacy of `mechanism`; but it can make it impossible to
+    identify the secrets' distribution, for instance when the reports of a 5 x 5 grid are truncated
+    to 4 x 4 cells.
 
     Parameters
     ----------
     mechanism : FiniteMechanism
         With m possible reports.
     channel : FiniteMechanism or array_like, shape (m, l)
-        Row-stochastic: what becomes of each report.
+        Row-stochastic: row z has the probabilities of what becomes of report z.
 
     Returns
     -------
@@ -480,8 +489,8 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
     InvalidDistribution
         If `channel` is not row-stochastic.
     MatrixUncertain
-        If the matrix of `mechanism` was measured, unless `channel` has zeros and ones alone and so
-        merges the trials, or that of `channel` was.
+        If the matrix of `channel` was measured; or if that of `mechanism` was, unless `channel` has
+        only zeros and ones, and so merges the trials.
 
     Examples
     --------
@@ -520,7 +529,7 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
 
 
 def _merged_trials(mechanism: FiniteMechanism, trials: Ints, channel: FiniteMechanism) -> Any:
-    """Return the measured matrix of reports that are merged, as its trials are merged."""
+    """Return the measured matrix after reports are merged, by merging the trials."""
     merging = channel.matrix()
     if not np.isin(merging, (0.0, 1.0)).all() or getattr(channel, "efficiency", None) is not None:
         refuse_trials(

@@ -19,8 +19,8 @@ from ibukit.domain.matrices import (
 )
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
 
-# Largest deviation of a row's sum that may be rounding to four digits or more. Larger ones are
-# refused also with normalize=True.
+# Largest deviation of a row's sum that may be rounding to four digits or more. Larger deviations
+# are refused even with normalize=True.
 MAX_ROUNDING = 1e-4
 # Largest count of trials: whole numbers up to it are exact doubles.
 MAX_TRIALS = 2.0**53
@@ -91,9 +91,9 @@ def _efficiency_values(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
 def check_sums(rows: Floats, efficiency: Floats | None, normalize: bool) -> Floats:
     """Return the rows if they sum to what they should: to 1, or to the efficiencies.
 
-    With efficiencies, rows that sum to 1 are the probabilities among the reports that are seen, and
-    are multiplied by them. With `normalize`, rows that are off by rounding are divided by their
-    sum.
+    If efficiencies are given, rows that sum to 1 are the probabilities among the reports that are
+    seen, and are multiplied by the efficiencies. With `normalize`, rows that are off by rounding
+    are divided by their sum.
     """
     sums = rows.sum(axis=1)
     target = np.ones(len(rows)) if efficiency is None else efficiency
@@ -153,7 +153,7 @@ def _advice(
 
 
 def cause_of_sums(rows: Floats) -> str:
-    """Return why rows do not sum to 1, and what to do, if their entries betray it; or ""."""
+    """Return why rows do not sum to 1 and what to do, or "" if their entries do not show it."""
     sums, total = rows.sum(axis=1), float(rows.sum())
     if not np.isfinite(rows).all() or len(rows) < 2:
         return ""
@@ -208,8 +208,8 @@ def align(
 ) -> tuple[Floats, Alphabet, Alphabet | None]:
     """Rows in the order of the secrets, columns in that of the reports, and both alphabets.
 
-    The labels of the matrix are the alphabets where none are given; otherwise rows and columns are
-    matched with the given alphabets by label.
+    If no alphabets are given, the labels of the matrix are the alphabets; otherwise rows and
+    columns are matched with the given alphabets by label.
     """
     rows, k, m = table.rows, *table.rows.shape
     if alphabet is None:

@@ -61,7 +61,7 @@ class RowReports(WholeRows):
 
 
 class NumberedBits(RowReports, BitsInBlocks):
-    """A report is a number from 0 on, and a row of bits: shape (n, 1 + bits), the number first.
+    """A report is a number from 0 on, followed by a row of bits: shape (n, 1 + bits).
 
     The tally keeps the distinct rows, packed, after the number's four bytes.
     """
@@ -140,7 +140,7 @@ class NumberedBits(RowReports, BitsInBlocks):
 
 
 class SignedIndices(RowReports):
-    """A report is a row of indices, then of signs, +1 or -1: whole numbers, shape (n, width).
+    """A report is a row of indices followed by signs, +1 or -1: whole numbers, shape (n, width).
 
     The tally keeps one code for each row: the indices and signs are its digits, the first index the
     most significant, and + comes before -.

@@ -13,8 +13,8 @@ LIMITS = np.iinfo(np.int64)
 def add_saturating(values: Ints, noise: Ints) -> Ints:
     """Return values + noise, cut at the ends of 64 bits where the sum would wrap round.
 
-    The cut looks at the report alone, so it costs no privacy. Geometric noise on a line keeps its
-    likelihood, too: what is beyond an end is as probable as the end, times a constant.
+    The cut depends on the report alone, so it costs no privacy. Geometric noise on a line keeps its
+    likelihood, too: a value beyond an end of the line is as probable as that end, times a constant.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def add_saturating(values: Ints, noise: Ints) -> Ints:
 def refuse_saturated(reports: Ints) -> None:
     """Raise AlphabetMismatch for reports at an end of 64 bits.
 
-    Such a report may be a sum that was cut there, of which only the tail of the noise is known.
+    Such a report may be a sum that was cut there, so that the noise is only known to lie in a tail.
     """
     cut = (reports == LIMITS.max) | (reports == LIMITS.min)
     if cut.any():
@@ -43,7 +43,7 @@ def refuse_saturated(reports: Ints) -> None:
 
 
 def differences(values: Ints, others: Ints) -> Floats:
-    """Return values - others, exact integers that are rounded once, to doubles.
+    """Return values - others, computed as exact integers and rounded once, to doubles.
 
     Examples
     --------

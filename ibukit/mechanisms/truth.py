@@ -25,7 +25,8 @@ Kind = TypeVar("Kind", bound=type)
 def truthful_at_infinity(kind: Kind) -> Kind:
     """Let a class whose reports are secrets release the secrets themselves at epsilon = inf.
 
-    Its formulas need a finite epsilon. So each method that uses them is preceded by its limit.
+    The formulas of the class need a finite epsilon. So each method that uses them first looks
+    whether epsilon is infinite, and then gives its limit instead.
     """
     for name, limit in _LIMITS.items():
         method = getattr(kind, name)
