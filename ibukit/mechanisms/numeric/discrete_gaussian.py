@@ -55,23 +55,24 @@ class DiscreteGaussian(GaussianNoise):
     r"""Discrete Gaussian noise on the integers.
 
     :math:`P(z \mid x)` is proportional to :math:`e^{-(z-x)^2/(2\sigma^2)}` for every integer z. No
-    pure epsilon holds, because far out the ratio of two secrets grows without end; for secrets at
-    distance d it satisfies :math:`d^2/(2\sigma^2)`-zCDP, and
-    :math:`(\varepsilon, \delta)`-differential privacy with the exact `delta`. Reports are
-    simulated, see `Mechanism`.
+    finite pure epsilon holds, because far out the ratio of the probabilities under two secrets
+    grows without end. For secrets at distance d the noise satisfies :math:`d^2/(2\sigma^2)`-zCDP,
+    and :math:`(\varepsilon, \delta)`-differential privacy with the exact :math:`\delta` that
+    `delta` returns. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets; reports are integers (labels of the line continued both ways, not codes). The
-        line may be without an end itself: then secrets are labels, too.
+        The k secrets; reports are integers (labels of the line continued in both directions, not
+        codes). The line itself may have no end: then secrets are labels, too.
     sigma : float
-        In units of the line. The variance of the noise is a little below :math:`\sigma^{2}`.
+        Scale of the noise, in units of the line. The variance of the noise is a little below
+        :math:`\sigma^{2}`.
 
     Raises
     ------
     ValueError
-        If `sigma` is not a number from 0.12, below which numpy draws no noise other than 0, to 1e7.
+        If `sigma` is not a number from 0.12 to 1e7. Below 0.12 numpy draws no noise other than 0.
     TypeError
         If `alphabet` is not a Line.
 
@@ -138,14 +139,14 @@ class DiscreteGaussian(GaussianNoise):
         r"""The least :math:`\delta` of :math:`(\varepsilon, \delta)`-differential privacy.
 
         It is :math:`P(Z > \varepsilon\,\sigma^{2} / d - d / 2) - e^{\varepsilon}\,P(Z >
-        \varepsilon\,\sigma^{2} / d + d / 2)` for secrets at distance d.
+        \varepsilon\,\sigma^{2} / d + d / 2)` for secrets at distance d, where Z is the noise.
 
         Parameters
         ----------
         epsilon : float
-            Nats, from 0 on.
+            Nats, at least 0.
         distance : int, optional
-            For secrets at this distance; by default for all pairs.
+            Distance of the secrets; by default the largest, so that it holds for all pairs.
         """
         eps = arguments.from_zero("epsilon", epsilon)
         d = self.k - 1 if distance is None else arguments.whole("distance", distance, 0)
@@ -188,9 +189,9 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of what `channel` leaves out for reports far outside the line.
+        """Logarithm of the factor that `channel` leaves out for reports far outside the line.
 
-        Their probability would underflow.
+        Without this, their probability would underflow.
         """
         return split_factor(self._log_largest(reports))[1]
 

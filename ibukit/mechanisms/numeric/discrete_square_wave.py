@@ -26,23 +26,23 @@ class DiscreteSquareWave(FiniteMechanism):
     r"""The square wave on whole numbers.
 
     :math:`P(z \mid x) = e^{\varepsilon}\,q` if :math:`|z - x| \le b`, else q, for the k + 2b
-    integers from b below the line's first value to b above its last.
-    :math:`q=\frac{1}{(2b+1)\,e^\varepsilon+k-1}`. b is the largest whole number of at most k times
-    that of `SquareWave`; with b = 0 it is k-RR. These probabilities satisfy epsilon-local
-    differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    integers z from b below the line's first value to b above its last value. Here
+    :math:`q=\frac{1}{(2b+1)\,e^\varepsilon+k-1}`, and b is k times the b of `SquareWave`, rounded
+    down; with b = 0 the mechanism is k-RR. These probabilities satisfy epsilon-local differential
+    privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two; reports are integers of the line continued by b both ways.
+        The k secrets, at least two; reports are integers of the line extended by b at both ends.
     epsilon : float
         Nats, for all pairs of secrets.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (k - 1)`, where the
-        probability of the truth rounds to 1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (k - 1)` (above it, the
+        probability of the truth rounds to 1 in doubles), or if there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -79,7 +79,7 @@ class DiscreteSquareWave(FiniteMechanism):
 
     @cached_property
     def b(self) -> int:
-        """Largest distance from the secret of a report that is among the probable ones."""
+        """Largest distance from the secret at which a report has the higher probability."""
         return math.floor(self.k * half_width(self.epsilon))
 
     @property

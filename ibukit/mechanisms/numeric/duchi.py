@@ -17,9 +17,9 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
-# Distance, in units in the last place, within which a number counts as one of the two points:
-# other programs round them otherwise. A piecewise report is this near to one with a probability of
-# 1e-14.
+# Distance, in units in the last place, within which a number counts as one of the two points: other
+# programs round them differently. A piecewise report is this near to one of the points with a
+# probability of 1e-14.
 MAX_ULPS = 8
 
 
@@ -27,26 +27,26 @@ MAX_ULPS = 8
 class Duchi(UnbiasedNumbers):
     r"""Duchi's mechanism for a mean: one of two numbers is reported.
 
-    The values of the line are the numbers t from -1 to 1, equally spaced. The report is C with
-    probability 1/2 + t / (2C), else -C. :math:`C=\frac{e^\varepsilon+1}{e^\varepsilon-1}`, so its
-    expectation is t. Its variance is :math:`C^{2} - t^{2}`. The two possible reports tell no more
-    than the mean: the matrix has rank 2, and all distributions with the same mean are equally
-    likely. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are
-    simulated, see `Mechanism`.
+    The values of the line stand for equally spaced numbers t from -1 to 1. The report is C with
+    probability 1/2 + t / (2C), else -C, with :math:`C=\frac{e^\varepsilon+1}{e^\varepsilon-1}`. So
+    its expectation is t, and its variance is :math:`C^{2} - t^{2}`. The two possible reports tell
+    nothing but the mean: the matrix has rank 2, and all distributions with the same mean are
+    equally likely. These probabilities satisfy epsilon-local differential privacy, tightly. Reports
+    are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are the real numbers -C and C, to some units in the
-        last place.
+        The k secrets, at least two. Reports are the real numbers -C and C, give or take some units
+        in the last place.
     epsilon : float
         Nats, for all pairs of secrets.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, where the probability of one report rounds
-        to 1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.7 (above it, the probability of one report
+        rounds to 1 in doubles), or if there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 

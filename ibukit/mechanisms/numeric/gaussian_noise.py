@@ -30,7 +30,7 @@ class GaussianNoise(Mechanism):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """No pure level holds: infinity. See `zcdp` and `delta`."""
+        """Infinity, because no finite pure level holds; see `zcdp` and `delta`."""
         return math.inf
 
     @property
@@ -44,7 +44,7 @@ class GaussianNoise(Mechanism):
         Parameters
         ----------
         distance : float, optional
-            For secrets at this distance; by default for all pairs.
+            Distance of the secrets; by default the largest, so that it holds for all pairs.
         """
         return (self._distance(distance) / self.sigma) ** 2 / 2
 
@@ -54,9 +54,9 @@ class GaussianNoise(Mechanism):
         Parameters
         ----------
         epsilon : float
-            Nats, from 0 on.
+            Nats, at least 0.
         distance : float, optional
-            For secrets at this distance; by default for all pairs.
+            Distance of the secrets; by default the largest, so that it holds for all pairs.
         """
         eps, d = arguments.from_zero("epsilon", epsilon), self._distance(distance)
         if d == 0:
@@ -82,7 +82,7 @@ class GaussianNoise(Mechanism):
 
 
 def check_sigma(sigma: Any) -> float:
-    """Return the standard deviation of continuous noise, if its powers are doubles."""
+    """Return the standard deviation of continuous noise, if doubles can hold its powers."""
     scale = arguments.positive("sigma", sigma)
     if not MIN_SCALE <= scale <= MAX_SCALE:
         raise ValueError(

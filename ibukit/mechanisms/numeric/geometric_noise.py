@@ -59,13 +59,14 @@ class GeometricNoise:
         return add_saturating(self.line.labels_of(secrets), noise)
 
     def truncate(self, values: Ints) -> Ints:
-        """Codes of the line's elements that are nearest to integers."""
+        """Codes of the line's elements that are nearest to the given integers."""
         return np.clip(values, self.line.first, self.line.last) - self.line.first
 
     def spread(self, counts: Ints, rng: Generator) -> tuple[Ints, int, int]:
         """Count the noisy values of a whole population in O(k).
 
-        Returns the counts on the line's values, below its first and above its last one.
+        Returns the counts at the line's values, the count below the first and that above the last
+        value.
         """
         # The noise is 0, positive or negative with probabilities (1 - a)/(1 + a), a/(1 + a) and
         # a/(1 + a). A positive noise is geometric: a walk that stops at each step with probability
@@ -78,7 +79,7 @@ class GeometricNoise:
         return stay + stopped_right + stopped_left[::-1], beyond_first, beyond_last
 
     def _walk(self, starters: Ints, rng: Generator) -> tuple[Ints, int]:
-        """Walk to the right: how many stop at each value, and how many leave the line."""
+        """Walk to the right; return how many stop at each value and how many leave the line."""
         stopped = np.zeros(len(starters), dtype=np.int64)
         moving = 0
         for position, joining in enumerate(starters.tolist()):

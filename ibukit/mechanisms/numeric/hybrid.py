@@ -1,4 +1,4 @@
-"""The hybrid mechanism for a mean: a mixture of the piecewise and of Duchi's."""
+"""The hybrid mechanism for a mean: a mixture of the piecewise mechanism and Duchi's."""
 
 from __future__ import annotations
 
@@ -30,32 +30,33 @@ HYBRID_FROM = math.log(
 class HybridMechanism(UnbiasedNumbers):
     r"""The hybrid mechanism for a mean: the piecewise mechanism or Duchi's, by chance.
 
-    Up to :math:`\varepsilon = 0.6094` it is `Duchi`. Above, the report is made by `Piecewise` with
-    probability :math:`1 - e^{-\varepsilon / 2}`, else by `Duchi`, both at the whole level; its
-    variance is then the same for all secrets. Duchi's two points lie inside the range of the other,
-    where no continuous report falls: so a report tells which way it was made; the likelihood uses
-    this, and the average of the reports does not. These probabilities satisfy epsilon-local
-    differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    Up to :math:`\varepsilon = 0.6094` the mechanism is `Duchi`. Above it, the report is made by
+    `Piecewise` with probability :math:`1 - e^{-\varepsilon / 2}`, else by `Duchi`, both at the
+    whole level; the variance of a report is then the same for all secrets. Duchi's two points lie
+    inside the range of the piecewise mechanism, but no continuous report falls exactly on them. So
+    a report tells which way it was made: the likelihood uses this, and the average of the reports
+    does not. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are numbers in the scale in which the line is [-1, 1].
+        The k secrets, at least two. Reports are numbers on the scale on which the line is [-1, 1].
     epsilon : float
         Nats, for all pairs of secrets.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.7, or if there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
     Notes
     -----
-    Codes of reports are those of the piecewise intervals, then -C and C of Duchi. A continuous
-    report within eight units in the last place of one of these counts as the point: that has a
-    probability of about 1e-14.
+    The codes of reports are first those of the piecewise intervals, then those of Duchi's two
+    points, -C and C. A continuous report within eight units in the last place of one of these
+    points counts as that point; this has a probability of about 1e-14.
 
     References
     ----------

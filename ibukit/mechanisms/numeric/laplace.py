@@ -32,15 +32,15 @@ class LinearLaplace(FiniteMechanism):
     r"""Laplace noise on a line, rounded to the nearest element.
 
     Noise of density :math:`\frac{\varepsilon}{2}\,e^{-\varepsilon|t|}` is added to the secret, then
-    the nearest element of the line is reported. The noise is drawn in the continuum and rounded
-    afterwards; what falls beyond an end is reported as that end. So the matrix is, exactly, P(z
-    given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of the two ends
-    at infinity. These probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|` (rounding
-    is post-processing), tightly for :math:`k \ge 3`. Reports are simulated, see `Mechanism`: noise
+    the nearest element of the line is reported. The noise is drawn as a real number and rounded
+    afterwards; a value beyond an end is reported as that end. So, exactly, P(z given x) = the
+    noise's mass on [z - 1/2 - x, z + 1/2 - x], where for the two ends the outer limit is at
+    infinity. These probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|` (rounding is
+    post-processing), tightly for :math:`k \ge 3`. Reports are simulated, see `Mechanism`: noise
     beyond :math:`36.74 / \varepsilon` is never drawn. `release` draws geometric noise on a lattice
     of steps of at most :math:`2^{-20} / \varepsilon` and reports the nearest element: the
     probability of each report is that of the matrix times a factor between :math:`e^{-\eta}` and
-    :math:`e^{\eta}`, :math:`\eta = 2^{-20} < 10^{-6}`.
+    :math:`e^{\eta}` with :math:`\eta = 2^{-20} < 10^{-6}`.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class LinearLaplace(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is neither inf nor a number from 5e-15 to 72.0, above which the noise that
-        numpy draws never leaves the cell of the secret, or there are fewer than two secrets.
+        If `epsilon` is neither inf nor a number from 5e-15 to 72.0 (above it, the noise that numpy
+        draws never leaves the cell of the secret), or if there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -70,7 +70,8 @@ class LinearLaplace(FiniteMechanism):
            [0.3033, 0.3935, 0.3033],
            [0.1116, 0.1917, 0.6967]])
 
-    Reports as the real numbers that people released, by ``mechanism.of_points.release(secrets)``:
+    Reports may also be the real numbers that people released by
+    ``mechanism.of_points.release(secrets)``:
 
     >>> LinearLaplace(3, epsilon=1.0).tally_points([0.3, 1.9, -2.5]).n
     3
@@ -127,32 +128,34 @@ class LinearLaplace(FiniteMechanism):
     def tally_points(self, values: ArrayLike, bins: int | None = None) -> Tally:
         r"""Count reports that are real numbers, as people released them.
 
-        They say more than the nearest elements of the line. The likelihood of a number z is the
-        density of the noise, :math:`(\varepsilon / 2)\,e^{-\varepsilon\,|z - x|}`, for each element
-        x, in O(1) per report. Numbers beyond an end of the line count as they are. Where there are
-        more than :math:`2^{22} / k` numbers, those close together are merged into their mean;
-        `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report: next
-        to nothing, because the density is smooth between two neighbours of the line.
+        Such numbers say more than the nearest elements of the line. The likelihood of a number z is
+        the density of the noise, :math:`(\varepsilon / 2)\,e^{-\varepsilon\,|z - x|}`, for each
+        element x of the line, and takes O(1) per report. Numbers beyond an end of the line are
+        taken as they are. If there are more than :math:`2^{22} / k` numbers, those close together
+        are merged into their mean; `ibukit.mechanisms.points.merging_loss` bounds what this may
+        cost, in nats per report. It costs next to nothing, because the density is smooth between
+        two neighbours on the line.
 
         Parameters
         ----------
         values : array_like, shape (n,)
             In the line's units.
         bins : int, optional
-            Merge numbers in so many parts of each unit of the line, however few numbers there are.
+            Merge numbers in this many parts of each unit of the line, however few numbers there
+            are.
 
         Returns
         -------
         Tally
-            Of a `LinearLaplacePoints`, also called `of_points`; its ``parts[0].reports`` are rows
-            (number, bound of merging).
+            The tally of a `LinearLaplacePoints`, which `of_points` also returns; its
+            ``parts[0].reports`` are rows (number, bound on what merging may cost).
 
         Raises
         ------
         AlphabetMismatch
             If a number is missing or infinite.
         ValueError
-            If there is no number, their shape is not (n,), or `bins` is not a whole number above
+            If there are no numbers, their shape is not (n,), or `bins` is not a whole number above
             0.
         """
         return self.of_points.counted(self.of_points.check_reports(values), bins=bins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet, Line
 
-# Largest whole number up to which all of them are doubles.
+# Up to this number all whole numbers are doubles.
 MAX_EXACT = 2**53
 
 

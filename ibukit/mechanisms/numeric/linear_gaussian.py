@@ -31,20 +31,20 @@ from ibukit.mechanisms.points.gaussian_points import (
 class LinearGaussian(GaussianPoints):
     r"""Gaussian noise on a line: reports are real numbers.
 
-    The density of z given x is
-    :math:`e^{-(z - x)^{2} / (2\,\sigma^{2})} / (\sigma\,\sqrt{2\,\pi})`. No pure epsilon holds; for
-    secrets at distance d it satisfies :math:`d^2/(2\sigma^2)`-zCDP, and
-    :math:`(\varepsilon, \delta)`-differential privacy with the exact `delta`. What `tally.forward`
-    and `tally.log_scale` say are densities. Where many reports make a large matrix, close ones are
-    merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated,
-    see `Mechanism`.
+    The density of z given x is :math:`e^{-(z - x)^{2} / (2\,\sigma^{2})} /
+    (\sigma\,\sqrt{2\,\pi})`. No finite pure epsilon holds. For secrets at distance d the noise
+    satisfies :math:`d^2/(2\sigma^2)`-zCDP, and :math:`(\varepsilon, \delta)`-differential privacy
+    with the exact :math:`\delta` that `delta` returns. `tally.forward` and `tally.log_scale` refer
+    to densities. If many reports would make a large matrix, reports close together are merged into
+    their mean; see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated, see
+    `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
         The k secrets; reports are real numbers in the units of the line.
     sigma : float
-        In units of the line.
+        Standard deviation of the noise, in units of the line.
 
     Raises
     ------
@@ -101,7 +101,8 @@ class LinearGaussian(GaussianPoints):
     def binned(self, edges: ArrayLike) -> MatrixMechanism:
         """The mechanism whose reports are binned.
 
-        Code i is from edges_(i-1) to edges_i; the first and the last bin have no end.
+        Code i stands for reports from edges_(i-1) to edges_i; the first and the last bin have no
+        end.
 
         Parameters
         ----------

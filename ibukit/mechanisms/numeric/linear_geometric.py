@@ -41,16 +41,16 @@ class LinearGeometric(Mechanism):
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets; reports are any integers (labels of the line continued both ways, not codes).
-        The line may be without an end itself: then secrets are labels, too.
+        The k secrets; reports may be any integers (labels of the line continued in both directions,
+        not codes). The line itself may have no end: then secrets are labels, too.
     epsilon : float
         Nats per unit of the line.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15, below which a report has the parity of its secret,
-        to 36.0, just above which numpy draws no noise other than 0.
+        If `epsilon` is not a number from 5e-15 to 36.0. Below this range a report has the parity of
+        its secret; just above it numpy draws no noise other than 0.
     TypeError
         If `alphabet` is not a Line.
 
@@ -104,7 +104,7 @@ class LinearGeometric(Mechanism):
     def channel(self, reports: NDArray[Any]) -> LineChannel:
         """Forward and adjoint on the given reports, in O(k + s).
 
-        A report beyond an end has the probability of that end, times a factor of its own.
+        The probability of a report beyond an end is that of the end, times a factor of its own.
         """
         # Reports beyond an end are moved to it, and their factor a^distance goes into the scale.
         scale, _ = split_factor(self._log_factor(reports))
@@ -112,9 +112,9 @@ class LinearGeometric(Mechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of what `channel` leaves out for reports far outside the line.
+        """Logarithm of the factor that `channel` leaves out for reports far outside the line.
 
-        Their probability would underflow.
+        Without this, their probability would underflow.
         """
         return split_factor(self._log_factor(reports))[1]
 
@@ -150,7 +150,7 @@ class LinearGeometric(Mechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k + spread).
 
-        It follows the memoryless steps of the noise.
+        It moves the users together, step by step, because the noise has no memory.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

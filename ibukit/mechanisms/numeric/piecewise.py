@@ -19,25 +19,26 @@ from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, W
 class Piecewise(WindowReports, UnbiasedNumbers):
     r"""The piecewise mechanism for a mean.
 
-    The values of the line are the numbers t from -1 to 1, equally spaced. Reports are real numbers
-    from -C to C, :math:`C=\frac{e^{\varepsilon/2}+1}{e^{\varepsilon/2}-1}`: with density
-    :math:`p=\frac{e^\varepsilon-e^{\varepsilon/2}}{2e^{\varepsilon/2}+2}` from (C+1) t / 2 - (C-1)
-    / 2 on for a length of C - 1, and :math:`p\,e^{-\varepsilon}` elsewhere. The expectation of a
-    report is t. With k secrets at most 2k - 1 intervals of reports say all. These probabilities
-    satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The values of the line stand for equally spaced numbers t from -1 to 1. Reports are real numbers
+    from -C to C, with :math:`C=\frac{e^{\varepsilon/2}+1}{e^{\varepsilon/2}-1}`. Their density is
+    :math:`p=\frac{e^\varepsilon-e^{\varepsilon/2}}{2e^{\varepsilon/2}+2}` on the interval of length
+    C - 1 that begins at (C+1) t / 2 - (C-1) / 2, and :math:`p\,e^{-\varepsilon}` elsewhere. The
+    expectation of a report is t. With k secrets, at most 2k - 1 intervals of reports need to be
+    told apart. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are numbers in the scale in which the line is [-1, 1].
+        The k secrets, at least two. Reports are numbers on the scale on which the line is [-1, 1].
     epsilon : float
         Nats, for all pairs of secrets.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 55, where the window is narrower than
-        doubles tell apart, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about 55 (above it, the window is too narrow for
+        doubles), or if there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 

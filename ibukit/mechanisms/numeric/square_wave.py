@@ -25,7 +25,7 @@ SERIES = np.array([1 / math.factorial(n) for n in range(2, 20)])
 
 
 def half_width(epsilon: float) -> float:
-    r"""Half the width of a window in the paper's scale, from 1/2 down to 0.
+    r"""Half the width of a window on the paper's scale, from 1/2 down to 0.
 
     .. math::
        b=\frac{\varepsilon e^\varepsilon-e^\varepsilon+1}
@@ -45,51 +45,53 @@ def half_width(epsilon: float) -> float:
 class SquareWave(WindowReports):
     r"""The square wave mechanism for numbers.
 
-    The k values of the line are the middles :math:`v_{x} = (x + 1 / 2) / k` of k equal bins of [0,
-    1], and reports are real numbers from -b to 1 + b: with density
-    :math:`p=\frac{e^\varepsilon}{2b\,e^\varepsilon+1}` where they are within b of :math:`v_{x}`,
-    :math:`q = p\,e^{-\varepsilon}` elsewhere.
+    The k values of the line stand for the middles :math:`v_{x} = (x + 1 / 2) / k` of k equal bins
+    of [0, 1]. Reports are real numbers from -b to 1 + b. Their density is
+    :math:`p=\frac{e^\varepsilon}{2b\,e^\varepsilon+1}` within b of :math:`v_{x}`, and
+    :math:`q = p\,e^{-\varepsilon}` elsewhere, with
 
     .. math::
 
         b=\frac{\varepsilon
         e^\varepsilon-e^\varepsilon+1}{2e^\varepsilon(e^\varepsilon-1-\varepsilon)}.
 
-    Reports between two neighbouring ends of such windows make all secrets equally probable, so the
+    Between two neighbouring ends of such windows the density is constant for every secret, so the
     likelihood is exact with at most 2k + 1 intervals of reports. These probabilities satisfy
     epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are numbers in the scale in which the line is [0, 1];
-        those outside [0, 1] say as much as the others, and must not be clipped.
+        The k secrets, at least two. Reports are numbers on the scale on which the line is [0, 1];
+        those outside [0, 1] carry as much information as the others, and must not be clipped.
     epsilon : float
         Nats, for all pairs of secrets.
     secrets : {"centre", "uniform"}
-        Where in its bin a secret is. "centre", the default: in the middle, which is exact where the
-        secrets are the k values themselves. "uniform": anywhere, which models continuous numbers
-        that were cut into bins; reports must be binned, too, because no finite number of intervals
-        says all.
+        Place of a secret in its bin. "centre", the default: in the middle, which is exact if the
+        secrets are the k values themselves. "uniform": anywhere in the bin, which models continuous
+        numbers that were cut into bins; reports must then be binned, too, because no finite number
+        of intervals carries all the information.
     report_bins : int, optional
-        Number of equal bins of [-b, 1 + b] by which reports are counted; the likelihood is exact
-        for binned reports. By default the intervals above for "centre", and k for "uniform", as in
-        the paper. The tight level of binned reports may be below `epsilon`.
+        Number of equal bins of [-b, 1 + b] in which reports are counted; the likelihood is exact
+        for binned reports. By default reports are counted in the intervals above for "centre", and
+        in k bins for "uniform", as in the paper. The tight level of binned reports may be below
+        `epsilon`.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 31, where the window is narrower than
-        doubles tell apart, there are fewer than two secrets, or another argument is not as above.
+        If `epsilon` is not a number from 5e-15 to about 31 (above it, the window is too narrow for
+        doubles), if there are fewer than two secrets, or if another argument is not as above.
     TypeError
         If `alphabet` is not a Line.
 
     Notes
     -----
-    Where reports and secrets are binned the matrix may be nearly singular: at k = 256,
-    :math:`\varepsilon = 1`, with as many bins of reports, its condition number is above 1e15,
-    against 555 with the intervals of "centre" and 589 of `DiscreteSquareWave`. The maximum
-    likelihood estimate is then a comb of few atoms. `ibukit.smooth` gives a smooth one.
+    If both reports and secrets are binned, the matrix may be nearly singular: at k = 256 and
+    :math:`\varepsilon = 1`, with as many bins of reports as of secrets, its condition number is
+    above 1e15, against 555 with the intervals of "centre" and 589 for `DiscreteSquareWave`. The
+    maximum likelihood estimate is then a row of a few spikes. `ibukit.smooth` gives a smooth
+    estimate.
 
     References
     ----------

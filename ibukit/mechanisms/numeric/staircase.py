@@ -24,7 +24,7 @@ from ibukit.mechanisms.points.real_numbers import real_numbers
 class _Classes(NamedTuple):
     """Intervals of reports, in units from the line's first value, and their classes.
 
-    Reports of one class make all secrets equally likely, relative to each other.
+    All reports of one class give the secrets densities in the same ratios.
     """
 
     breaks: Floats
@@ -39,32 +39,33 @@ class _Classes(NamedTuple):
 class Staircase(RealReports):
     r"""Staircase noise on a line: reports are real numbers.
 
-    The density of the noise t is :math:`a\,e^{-j\,\varepsilon}`, j the number of steps at
-    :math:`(i + \gamma)\,D`, i = 0, 1, ..., that are at most :math:`|t|`;
-    :math:`a=\frac{1-e^{-\varepsilon}}{2D\,(\gamma+(1-\gamma)\,e^{-\varepsilon})}`. D = last - first
-    is the line's width, the sensitivity of the paper: so `epsilon` holds for all pairs of secrets,
-    tightly, and epsilon-local differential privacy is satisfied. It is not a level per unit of
-    distance: the densities of two secrets next to each other differ by :math:`e^{\varepsilon}`
-    where a step lies between them. Reports fall into finitely many classes; farther out the density
-    repeats itself, a step lower. Reports are simulated, see `Mechanism`.
+    The density of the noise t is :math:`a\,e^{-j\,\varepsilon}`, where j is the number of steps
+    that are at most :math:`|t|`, and
+    :math:`a=\frac{1-e^{-\varepsilon}}{2D\,(\gamma+(1-\gamma)\,e^{-\varepsilon})}`. The steps are at
+    :math:`(i + \gamma)\,D`, i = 0, 1, ..., and D = last - first is the line's width, the
+    sensitivity of the paper. So `epsilon` holds for all pairs of secrets, tightly, and
+    epsilon-local differential privacy is satisfied. `epsilon` is not a level per unit of distance:
+    the densities given two neighbouring secrets differ by the factor :math:`e^{\varepsilon}` where
+    a step lies between them. Reports fall into finitely many classes, because farther out the
+    density repeats itself, a step lower. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are real numbers in the units of the line, on both
-        sides of it, too.
+        The k secrets, at least two. Reports are real numbers in the units of the line, and may lie
+        beyond its ends.
     epsilon : float
         Nats, for all pairs of secrets.
     gamma : float, optional
-        Where in a stretch of length D the step lies, from 0 to 1. By default
+        Place of the step in each stretch of length D, from 0 to 1. By default
         :math:`1 / (1 + e^{\varepsilon / 2})`, at which the mean absolute noise is least;
-        `least_variance_gamma` gives that of the least variance.
+        `least_variance_gamma` gives the gamma at which the variance is least.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 D to about 55, there are fewer than two secrets, or
-        `gamma` is not a number from 0 to 1 or is below :math:`2^{-40}` but not 0.
+        If `epsilon` is not a number from 5e-15 D to about 55, if there are fewer than two secrets,
+        or if `gamma` is neither 0 nor a number from :math:`2^{-40}` to 1.
     TypeError
         If `alphabet` is not a Line.
 
@@ -166,7 +167,7 @@ class Staircase(RealReports):
         order = np.argsort(at, kind="stable")
         order = order[(at[order] >= -end - step) & (at[order] <= end + width + step)]
         gaps = np.diff(whole[order]) + np.diff(sign[order]) * step
-        # Two ends that differ by rounding only are one.
+        # Two ends that differ only by rounding are taken as one.
         order = order[np.r_[True, gaps > 8 * np.spacing(2.0 * width)]]
         breaks, gaps = at[order], np.diff(whole[order]) + np.diff(sign[order]) * step
         low, high = width - end - step, end + step
@@ -258,7 +259,7 @@ class Staircase(RealReports):
 def least_variance_gamma(epsilon: float) -> float:
     """The gamma of `Staircase` at which the variance of the noise is least.
 
-    It is -b / (1-b) + (b - 2 b^2 + 2 b^4 - b^5)^(1/3) / (2^(1/3) (1-b)^2), b = e^-eps.
+    It is -b / (1-b) + (b - 2 b^2 + 2 b^4 - b^5)^(1/3) / (2^(1/3) (1-b)^2) with b = e^-eps.
 
     Parameters
     ----------
@@ -290,6 +291,6 @@ def least_variance_gamma(epsilon: float) -> float:
 
 
 def _rare_probability(epsilon: float) -> float:
-    """Width of the default first step, in units of the least one that doubles resolve."""
+    """Width of the default first step, scaled so that the least that doubles resolve is 2^-53."""
     narrow = 1 / (1 + math.exp(epsilon / 2))
     return narrow * MIN_PROBABILITY / MIN_WINDOW_SHARE

@@ -29,12 +29,12 @@ from ibukit.tally.tally import Tally
 @truthful_at_infinity
 @dataclass(frozen=True)
 class TruncatedGeometric(FiniteMechanism):
-    r"""Geometric noise, then the nearest element of the line.
+    r"""Geometric noise, moved to the nearest element of the line.
 
     .. math:: P(z\mid x)=c_z\,a^{|z-x|},\qquad a=e^{-\varepsilon},
 
     with :math:`c_z=\frac{1-a}{1+a}` inside and :math:`c_z=\frac{1}{1+a}` at the two ends. These
-    probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|`, tightly; reports are
+    probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|`, tightly. Reports are
     simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
 
     Parameters
@@ -47,8 +47,8 @@ class TruncatedGeometric(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is neither inf nor a number from 5e-15 to 36.0, as for `LinearGeometric`, or
-        there are fewer than two secrets.
+        If `epsilon` is neither inf nor a number from 5e-15 to 36.0 (the range of
+        `LinearGeometric`), or if there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -116,7 +116,7 @@ class TruncatedGeometric(FiniteMechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
-        What runs off an end is reported there.
+        Values beyond an end are reported as that end.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

@@ -20,7 +20,7 @@ from ibukit.mechanisms.points.real_numbers import real_numbers
 
 @dataclass(frozen=True)
 class UnbiasedNumbers(RealReports):
-    """Values of a line as numbers t from -1 to 1, and reports whose expectation is t.
+    """Mechanism that takes the values of a line as numbers t in [-1, 1] and reports t on average.
 
     So the average of the reports estimates the mean of the secrets without bias, whatever their
     distribution; `estimate_mean` scales it back to the line.
@@ -44,7 +44,7 @@ class UnbiasedNumbers(RealReports):
 
     @staticmethod
     def _rare_probability(epsilon: float) -> float:
-        """Least probability of a report of Duchi's mechanism, that of the point far from t = 1."""
+        """Least probability of a report of Duchi's mechanism, which is that of -C given t = 1."""
         return 1 / (math.exp(epsilon) + 1)
 
     @property
@@ -53,12 +53,12 @@ class UnbiasedNumbers(RealReports):
         return np.linspace(-1, 1, self.k)
 
     def estimate_mean(self, reports: ArrayLike) -> float:
-        """The mean of the secrets by the average of the reports, without bias.
+        """Estimate the mean of the secrets from the average of the reports, without bias.
 
         Parameters
         ----------
         reports : array_like, shape (n,)
-            Real numbers as `randomize` draws them.
+            Real numbers, as `randomize` draws them.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class UnbiasedNumbers(RealReports):
         return self.alphabet.first + (self.k - 1) * (average + 1) / 2
 
     def _checked(self, reports: ArrayLike) -> Floats:
-        """Reports as an array; ValueError if there is none, or the mechanism cannot make one."""
+        """Reports as an array; ValueError if there are none, or if one of them is impossible."""
         numbers = real_numbers("reports", reports)
         if not len(numbers):
             raise ValueError("reports must hold at least one report, but there is none")

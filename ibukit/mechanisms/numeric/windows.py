@@ -27,8 +27,8 @@ from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.points.real_numbers import real_numbers
 from ibukit.tally.tally import Tally
 
-# Distance beyond an end of the support at which reports are accepted, relative to its length: other
-# programs round their own formulas.
+# Distance beyond an end of the support at which reports are accepted, relative to its length,
+# because other programs round their own formulas.
 END_TOLERANCE = 1e-9
 # Smallest width of a window relative to the support. A narrower one has few doubles in it, and what
 # is drawn no longer follows its law.
@@ -86,7 +86,7 @@ class RealReports(FiniteMechanism):
 
     @property
     def _has_own_matrix(self) -> bool:
-        """True for a class that inherits and has a matrix of its own, which then is its law."""
+        """True for a subclass that has a matrix of its own, which then is its law."""
         return type(self).make_matrix is not RealReports.make_matrix
 
     @override
@@ -100,15 +100,15 @@ class RealReports(FiniteMechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """Draw a number of a class that is drawn from the matrix, for each user."""
+        """Draw a class from the matrix for each user, and return a number of that class."""
         return self.restore_reports(super().draw(secrets, rng))
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
-        Few users are drawn one by one. Many are drawn as one multinomial for each secret, which
-        takes as many steps as the matrix has entries.
+        If there are few users, their reports are drawn one by one. If there are many, there is one
+        multinomial for each secret, which takes as many steps as the matrix has entries.
         """
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         if counts.sum() < self.k * self.m and not self._has_own_matrix:
@@ -119,7 +119,7 @@ class RealReports(FiniteMechanism):
 class IntervalReports(RealReports):
     """A mechanism whose reports are real numbers, counted by the interval in which they lie.
 
-    A subclass has `breaks` and `_columns`.
+    A subclass defines `breaks` and `_columns`.
     """
 
     @property
@@ -178,8 +178,8 @@ class WindowReports(IntervalReports):
     def _ends(self) -> tuple[Floats, Floats, Ints]:
         """Starts of the intervals, their widths, and first and last code of each window, (2, k).
 
-        Widths of intervals are sums of whole steps and widths of windows: differences of rounded
-        ends would lose digits where the windows are narrow.
+        Widths of intervals are computed as sums of whole steps and widths of windows, because
+        differences of rounded ends would lose digits where the windows are narrow.
         """
         # Each end is start + steps * step + widths * width: the support's start, the windows'
         # starts, their ends, and the support's end.
@@ -189,7 +189,7 @@ class WindowReports(IntervalReports):
         at = steps * w.step + widths * w.width
         order = np.argsort(at, kind="stable")
         gaps = np.diff(steps[order]) * w.step + np.diff(widths[order]) * w.width
-        # Two ends that differ by rounding only are one.
+        # Two ends that differ only by rounding are taken as one.
         new = np.r_[True, gaps > 4 * np.finfo(float).eps * w.length]
         code = np.empty(len(at), dtype=np.int64)
         code[order] = np.cumsum(new) - 1
