@@ -1,1 +1,1 @@
-"""Mixtures of mechanisms: chosen by the users, or averaged where nobody knows which was used."""
+"""Mixtures of mechanisms: chosen by the users, or averaged if nobody knows which was used."""

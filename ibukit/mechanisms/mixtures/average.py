@@ -28,28 +28,30 @@ def average_mechanism(
 ) -> FiniteMechanism:
     r"""The average of mechanisms with the same secrets and the same reports.
 
-    :math:`A[n]=\sum_A w_A A`. It has a closed form for some mechanisms, and takes time linear in
-    their number:
+    It is :math:`A[n]=\sum_A w_A A`. For some mechanisms it has a closed form, and takes time linear
+    in their number:
 
     - k-RRs average to a k-RR, with
       :math:`\frac1{k-1+e^{\varepsilon[n]}}=\sum_A\frac{w_A}{k-1+e^{\varepsilon_A}}`;
-    - subset selections of one size to one of that size: :math:`e^{\varepsilon[n]}` is the average
-      probability of a set that holds the secret over that of one that does not;
-    - RAPPORs to a RAPPOR, with
-      :math:`\frac1{1+e^{\varepsilon[n]/2}}=\sum_A\frac{w_A}{1+e^{\varepsilon_A/2}}`,
-      and OUEs to an OUE, but *bit by bit only*: each bit has the law of the average, but the
-      bits together do not, because those of one report came through the same mechanism. That is
-      enough for matrix inversion, and wrong as a likelihood;
-    - everything else is added up as matrices, also classes that inherit from these, which may have
-      another law.
+    - subset selections of one size average to one of the same size: :math:`e^{\varepsilon[n]}` is
+      the average probability of a set that holds the secret, divided by the average probability of
+      a set that does not;
+    - RAPPORs average to a RAPPOR, with
+      :math:`\frac1{1+e^{\varepsilon[n]/2}}=\sum_A\frac{w_A}{1+e^{\varepsilon_A/2}}`, and OUEs to an
+      OUE, but *bit by bit only*: each bit has the law of the average, but the bits together do not,
+      because all bits of a report came through the same mechanism. That is enough for matrix
+      inversion, but wrong as a likelihood;
+    - all other mechanisms are averaged as matrices; so are classes that inherit from those above,
+      because they may have another law.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        At least one, over the same alphabet. Apart from rows of bits, report z of one is taken for
-        report z of all.
+        At least one, all over the same alphabet. Unless reports are rows of bits, report z of one
+        mechanism is taken for report z of all.
     weights : array_like, shape (len(mechanisms),), optional
-        The share of each, summing to 1; equal by default. For n users in groups: ``counts / n``.
+        The share of each mechanism, summing to 1; equal by default. For n users in groups of sizes
+        `counts`: ``counts / n``.
 
     Returns
     -------
@@ -61,11 +63,13 @@ def average_mechanism(
     ------
     AlphabetMismatch
         If the mechanisms differ in their secrets, or in the number or kind of their reports (bits
-        and codes; RAPPOR and OUE; sets of other sizes), or have reports that cannot be listed.
+        and codes; RAPPOR and OUE; sets of different sizes), or if they have reports that cannot be
+        listed.
     InvalidDistribution
         If `weights` is not on the simplex.
     MatrixUncertain
-        If mechanisms differ and the matrix of one was measured (`MatrixMechanism.from_trials`).
+        If the mechanisms differ and the matrix of one of them was measured
+        (`MatrixMechanism.from_trials`).
     ValueError
         If there is no mechanism.
 
@@ -75,8 +79,8 @@ def average_mechanism(
 
     Examples
     --------
-    The ten k-RRs of the paper's Table V average to one of a level below most of theirs, as small
-    levels weigh more:
+    The ten k-RRs of the paper's Table V average to a k-RR whose level is below the mean of their
+    levels, because small levels weigh more:
 
     >>> import ibukit as ik
     >>> levels = [3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08]
@@ -84,7 +88,8 @@ def average_mechanism(
     >>> round(average_mechanism(responses).epsilon, 3)
     4.875
 
-    Two mechanisms that each tell something, and together nothing (the paper's (14)):
+    Each of these two mechanisms tells something, but their average tells nothing (the paper's
+    (14)):
 
     >>> honest = ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
     >>> contrary = ik.MatrixMechanism([[0.25, 0.75], [0.75, 0.25]])

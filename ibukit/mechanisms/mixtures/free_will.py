@@ -24,18 +24,18 @@ class FreeWill(arguments.ReadOnlyArrays):
     r"""Every user reports through a mechanism of their own choice.
 
     The report of user i, who chose :math:`A^{i}`, has the law :math:`\theta\,A^{i}`. Users choose
-    independently of each other and of their secret, A with probability `shares`. The report says
-    which mechanism it came through; a tally keeps the groups apart. Mechanisms may differ in level,
-    in kind and in their reports.
+    independently of each other and of their secret, each mechanism with its probability in
+    `shares`. The report says which mechanism it came through; a tally keeps the groups apart.
+    Mechanisms may differ in level, in kind and in their reports.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
         At least one, over the same secrets, no two equal.
     shares : array_like, shape (len(mechanisms),), optional
-        Probability of each, equal by default.
+        Probability of each mechanism, equal by default.
     name : str
-        What tables call it.
+        Its name in tables.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class FreeWill(arguments.ReadOnlyArrays):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the pooled tally of a whole population.
 
-        Mechanisms that nobody chose are not in it.
+        Mechanisms that nobody chose are left out.
 
         Parameters
         ----------

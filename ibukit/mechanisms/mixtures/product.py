@@ -27,31 +27,31 @@ from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally
 from ibukit.tally.trials import refuse_trials
 
-# Tuples of reports for which a number each is kept while the channel is applied: 128 MB.
+# Most tuples of reports for each of which a number is kept while the channel is applied: 128 MB.
 MAX_LATTICE = 2**24
 
 
 def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     r"""Report several attributes of a person, each through a mechanism of its own.
 
-    Secrets are tuples with a value of each attribute, and so are reports:
-    :math:`P(z\mid x)=\prod_j P_j(z_j\mid x_j)`. The estimate is the joint distribution of all
-    attributes. In the literature on several attributes this is called SPL, because the level of all
-    reports together is split among them: `epsilon` is the sum of the levels, and is attained if
-    theirs are. A mechanism whose level is per unit of distance contributes its level between the
-    two secrets furthest apart.
+    Secrets are tuples with one value of each attribute; reports are tuples with one report of each
+    mechanism: :math:`P(z\mid x)=\prod_j P_j(z_j\mid x_j)`. The estimate is the joint distribution
+    of all attributes. In the literature on several attributes this is called SPL, because the level
+    of all reports together is split among them: `epsilon` is the sum of the mechanisms' levels, and
+    is attained if their levels are. A mechanism whose level is per unit of distance contributes its
+    level between the two secrets furthest apart.
 
     Parameters
     ----------
     *mechanisms : FiniteMechanism
         One for each attribute, with reports that can be listed. A mechanism with a single report
-        says nothing of its attribute: the others are then reported alone.
+        says nothing about its attribute: only the others are then reported.
 
     Returns
     -------
     FiniteMechanism
-        Its alphabet has all tuples, the last attribute moving first, as `numpy.kron` orders them.
-        The matrix of all tuples is written out only by `matrix`.
+        Its alphabet has all tuples in the order of `numpy.kron`, in which the last attribute
+        changes fastest. The matrix of all tuples is written out only by `matrix`.
 
     Raises
     ------
@@ -62,7 +62,8 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     MatrixUncertain
         If a matrix was measured (`MatrixMechanism.from_trials`).
     TooLarge
-        If there are more than :math:`2^{26}` tuples of secrets, or :math:`2^{62}` of reports.
+        If there are more than :math:`2^{26}` tuples of secrets, or more than :math:`2^{62}` tuples
+        of reports.
 
     References
     ----------

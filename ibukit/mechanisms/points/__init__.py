@@ -1,4 +1,4 @@
-"""Reports that are real numbers and points, as people release them."""
+"""Reports that are real numbers or points, as people release them."""
 
 from ibukit.mechanisms.points.linear_laplace_points import (
     LinearLaplacePoints as LinearLaplacePoints,

@@ -39,8 +39,8 @@ def centres(grid: Grid) -> Floats:
 
 def distances(grid: Grid, points: Floats) -> Floats:
     """Distances of the cells' centres from points (x, y), shape (k, s)."""
-    # Distances in each direction for each column and row of cells, joined by broadcasting: no array
-    # of all cells times all points is made but the result.
+    # Distances in each direction for each column and row of cells, joined by broadcasting: the
+    # result is the only array of all cells times all points that is made.
     east, north = (
         (np.arange(n) + 0.5)[:, None] * side - at
         for n, side, at in zip(
@@ -62,7 +62,8 @@ def nearest_distance(grid: Grid, points: Floats) -> Floats:
 def coordinates_of(grid: Grid, points: Any, name: str) -> Floats:
     """Coordinates (x, y) of points in the grid's unit, shape (n, 2), from any form of points.
 
-    Geometries and columns lat and lon are put on the grid; columns x and y, and arrays, are (x, y).
+    Geometries and columns lat and lon are put on the grid; columns x and y, and arrays, are taken
+    as (x, y).
     """
     if is_geopandas(points) or hasattr(points, "columns"):
         pairs, kind = read_points(points, name, PLACES, FORMS, grid.unit)

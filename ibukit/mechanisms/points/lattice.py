@@ -1,19 +1,19 @@
 """Laplace noise on a fine lattice, drawn in whole numbers, for `release`.
 
-The side of a cell is divided into an odd number of steps, so that the lattice has every cell's
-centre, and cells share none of its points. Moved from one centre to another it is the same lattice:
-the noise has one law for all secrets, with probabilities proportional to e^(-eps d), d the distance
-from the secret. So the triangle inequality holds its level to eps, for sides and eps as the
-fractions that their doubles are, and the likelihood of points is the continuous one's, up to a
-constant.
+The side of a cell is divided into an odd number of steps, so that every cell's centre is a point of
+the lattice, and no point belongs to two cells. Moved from one centre to another, the lattice stays
+the same: so the noise has one law for all secrets, with probabilities proportional to e^(-eps d),
+where d is the distance from the secret. By the triangle inequality its level is then at most eps,
+if sides and eps are taken as the fractions that their doubles are, and the likelihood of points is
+that of the continuous noise, up to a constant.
 
-Each point stands for the rectangle around it, of which no place is farther than delta = half a
-diagonal. There e^(-eps d) changes by a factor of at most e^(eps delta), and so does the sum by
-which it is divided. Hence the probability of a point, or of any set of points, is that of the
-continuous noise on these rectangles, times a factor between e^-eta and e^eta, eta = 2 eps delta.
-LatticeAxis of at most 2^-20 / eps make it at most 2^-20 on a line, sqrt(2) 2^-20 on a plane. Of two
-laws so near, the Kullback-Leibler divergence is at most eta^2 / 2 (Bun and Steinke, TCC 2016,
-Proposition 3.3).
+Each point stands for the rectangle around it, in which no place is farther from it than delta, half
+a diagonal. Within the rectangle e^(-eps d) changes by a factor of at most e^(eps delta), and so
+does the sum by which it is divided. Hence the probability of a point, or of any set of points, is
+that of the continuous noise on these rectangles, times a factor between e^-eta and e^eta, where
+eta = 2 eps delta. Steps of at most 2^-20 / eps make eta at most 2^-20 on a line, and at most
+sqrt(2) 2^-20 in a plane. For two laws so near each other, the Kullback-Leibler divergence is at
+most eta^2 / 2 (Bun and Steinke, TCC 2016, Proposition 3.3).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LatticeAxis(NamedTuple):
         return cls(cells, each, length / each)
 
     def centre(self, cells: Ints) -> Ints:
-        """Places of cells' centres, in steps from the centre of the first."""
+        """Places of cells' centres, in steps from the centre of the first cell."""
         return cells * self.each
 
     def nearest(self, places: Ints) -> Ints:

@@ -30,14 +30,15 @@ class LinearLaplacePoints(PointReports):
 
     `LinearLaplace.tally_points` counts such reports.
 
-    The density of z given x is (eps/2) e^(-eps |z - x|). It satisfies epsilon-d-privacy with d(x,
+    The density of z given x is (eps/2) e^(-eps |z - x|). This satisfies epsilon-d-privacy with d(x,
     y) = |x - y|, tightly.
 
     `release` draws a point of a lattice with a probability proportional to this density, and rounds
-    it to a double. The lattice divides units into an odd number of steps of at most 2^-20 / eps. So
-    the likelihood of a number is still the density, times a constant. The probability of any set of
-    points of the lattice is that of the stretches around them, times a factor between e^-eta and
-    e^eta, eta = 2^-20 < 1e-6: the divergence of the two laws is below 1e-12 nats per report.
+    it to a double. The lattice divides each unit into an odd number of steps of at most 2^-20 /
+    eps. So the likelihood of a number is still the density, times a constant. The probability of
+    any set of points of the lattice is that of the stretches around them, times a factor between
+    e^-eta and e^eta with eta = 2^-20 < 1e-6. So the divergence of the two laws is below 1e-12 nats
+    per report.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class LinearLaplacePoints(PointReports):
     TypeError
         If `alphabet` is not a Line.
     NoExactSampler
-        By `release`, if `epsilon` is below 2^-50, or above 2^41 over the number of secrets: noise
-        on the lattice would leave the whole numbers of 64 bits.
+        By `release`, if `epsilon` is below 2^-50, or above 2^41 divided by the number of secrets,
+        because noise on the lattice would leave the whole numbers of 64 bits.
 
     Examples
     --------
@@ -69,8 +70,8 @@ class LinearLaplacePoints(PointReports):
     metric = True
     dimension: ClassVar[int] = 1
     report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
-    # Fewer than for other noise: merging costs next to nothing on a line, and iterations over many
-    # reports take minutes.
+    # Fewer than for other noise, because merging costs next to nothing on a line, and iterations
+    # over many reports take minutes.
     most_entries: ClassVar[int] = 2**22
 
     def __post_init__(self) -> None:
@@ -98,9 +99,9 @@ class LinearLaplacePoints(PointReports):
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """Bound on what merging may cost, for each of the original points, shape (n,).
 
-        Between two neighbours the density of z is a sum of multiples of e^(eps z) and e^(-eps z):
-        at a distance t from the mean its logarithm, but for what is linear in t, is larger by at
-        most (eps t)^2 / 2. Beyond an end of the line it is linear.
+        Between two neighbours the density of z is a sum of multiples of e^(eps z) and e^(-eps z).
+        So at a distance t from the mean its logarithm, apart from a term linear in t, is larger by
+        at most (eps t)^2 / 2. Beyond an end of the line the logarithm is linear.
         """
         place = means[:, 0] - self.alphabet.first
         inside = (place > 0) & (place < self.k - 1)
@@ -109,8 +110,8 @@ class LinearLaplacePoints(PointReports):
     @override
     def channel(self, reports: NDArray[Any]) -> LaplaceChannel:
         # Secrets up to `below` are to the left of the report, the others to the right. Each side is
-        # a geometric sequence from its neighbour of the report on, at the distance low or high.
-        # Densities are relative to that of the nearer neighbour.
+        # a geometric sequence that begins at the report's neighbour on that side, at the distance
+        # low or high. Densities are relative to that of the nearer neighbour.
         place = reports[:, 0] - self.alphabet.first
         below = np.clip(np.floor(place), -1, self.k - 1)
         low, high = place - below, below + 1 - place

@@ -12,7 +12,7 @@ from ibukit._ground.row_table import row_table
 
 # Halvings of the side of the squares in which points are merged: 1, 1/2, 1/4, ..., 1/64.
 MAX_HALVINGS = 6
-# Length of the table of all squares, for each point, from which the squares are sorted instead.
+# Length of the table of all squares, for each point, above which the squares are sorted instead.
 MAX_PLACES_PER_POINT = 4
 
 
@@ -41,7 +41,7 @@ def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
 
 
 def _groups(squares: Floats) -> tuple[Ints, Ints]:
-    """Return the number of each row among the distinct ones in order, and where each is first."""
+    """Return the number of each row among the distinct rows, and where each of these is first."""
     group = np.empty(len(squares), dtype=np.int64)
     table = row_table(squares, MAX_PLACES_PER_POINT * len(squares))
     if table is None:

@@ -26,22 +26,22 @@ from ibukit.mechanisms.points.point_reports import PointReports
 class PlanarLaplacePoints(PointReports):
     """Planar Laplace noise whose reports are points, as `PlanarLaplace.tally_points` takes them.
 
-    The density of z given x is eps^2 / (2 pi) e^(-eps |z - x|), x the centre of the secret's cell.
-    It satisfies epsilon-geo-indistinguishability, tightly.
+    The density of z given x is eps^2 / (2 pi) e^(-eps |z - x|), where x is the centre of the
+    secret's cell. This satisfies epsilon-geo-indistinguishability, tightly.
 
     `release` draws a point of a lattice with a probability proportional to this density, and rounds
     its coordinates to doubles. The lattice divides the sides of cells into odd numbers of steps of
     at most 2^-20 / eps. So the likelihood of a point is still the density, times a constant. The
     probability of any set of points of the lattice is that of the rectangles around them, times a
-    factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 < 1.4e-6: the divergence of the two laws is
-    below 1e-12 nats per report.
+    factor between e^-eta and e^eta with eta = sqrt(2) 2^-20 < 1.4e-6. So the divergence of the two
+    laws is below 1e-12 nats per report.
 
     Parameters
     ----------
     alphabet : Grid
         The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
-        corner, or places in degrees, as for `PlanarLaplace.tally_points`; outside the grid they are
-        taken where they are.
+        corner, or places in degrees, as for `PlanarLaplace.tally_points`; reports outside the grid
+        are taken where they are.
     epsilon : float
         Nats per unit of the grid.
 
@@ -52,8 +52,9 @@ class PlanarLaplacePoints(PointReports):
     TypeError
         If `alphabet` is not a Grid.
     NoExactSampler
-        By `release`, if `epsilon` times a side of a cell is below 2^-50, or above 2^41 over the
-        number of cells in a row: noise on the lattice would leave the whole numbers of 64 bits.
+        By `release`, if `epsilon` times a side of a cell is below 2^-50, or above 2^41 divided by
+        the number of cells in a row, because noise on the lattice would leave the whole numbers of
+        64 bits.
 
     Examples
     --------
@@ -97,11 +98,12 @@ class PlanarLaplacePoints(PointReports):
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """Bound on what merging may cost, for each of the original points, shape (n,).
 
-        With u_x the direction from x to the mean, a point apart by t has |z - x| = |mean - x| + u_x
-        t + r, where 0 <= r <= |t|^2 / (2 (rho - |t|)) and r <= 2 |t|, rho the distance of the mean
-        from the nearest x. Terms linear in t sum to 0 over a square. Hence log f(z), f = sum_x
-        theta_x e^(-eps |z - x|), is on average below its value at the mean by at most eps r, and
-        above it by at most (eps |t|)^2 / 2, by Hoeffding's lemma.
+        Let u_x be the direction from x to the mean. A point z at the offset t from the mean has
+        |z - x| = |mean - x| + u_x t + r, where 0 <= r <= |t|^2 / (2 (rho - |t|)) and r <= 2 |t|,
+        and rho is the distance of the mean from the nearest x. Terms linear in t sum to 0 over a
+        square. Hence log f(z), with f = sum_x theta_x e^(-eps |z - x|), is on average below its
+        value at the mean by at most eps r, and above it by at most (eps |t|)^2 / 2, by Hoeffding's
+        lemma.
         """
         # `room` is rho - |t|; where it is 0 or less only r <= 2 |t| is left.
         t = merged.apart

@@ -24,17 +24,17 @@ from ibukit.tally.tally import Tally, make_tally_part
 class PointReports(Mechanism):
     """Noise whose reports are points, shape (n, 2), or numbers, shape (n,).
 
-    Probabilities are densities. Where there are more reports than columns in a matrix of
-    `most_entries`, neighbours are merged into their mean: the maximum of the likelihood of the
-    merged reports has, under the exact one, a log-likelihood that is lower than the maximum by at
-    most `merging_loss(tally)` nats per report. A tally keeps rows (coordinates, the bound on what
-    merging did to this report).
+    Probabilities are densities. If there are more reports than a matrix of `most_entries` entries
+    has columns, neighbouring reports are merged into their mean. The estimate that maximises the
+    likelihood of the merged reports then has an exact log-likelihood that is below the exact
+    maximum by at most `merging_loss(tally)` nats per report. A tally keeps rows (coordinates, the
+    bound on what merging did to this report).
     """
 
     dimension: ClassVar[int] = 2
     report_kind: ClassVar[ReportKind] = ReportKind.POINTS
     most_entries: ClassVar[int] = 2**25
-    """Entries of the matrix, of k rows, up to which reports are not merged; 256 MB."""
+    """Most entries of the matrix, which has k rows, for which reports are not merged: 256 MB."""
 
     @property
     @abstractmethod
@@ -94,13 +94,13 @@ class PointReports(Mechanism):
     ) -> Tally:
         """The tally of reports in the form of `check_reports`.
 
-        Those close together are merged if they are many, or if `bins` is given.
+        Reports close together are merged if there are many, or if `bins` is given.
 
         Parameters
         ----------
         seen : ndarray, shape (n, d + 1)
         often : ndarray, shape (n,), optional
-            How often each was reported.
+            How often each report was made, once by default.
         bins : int, optional
             Merge in squares whose side is `side` / `bins`.
         """
@@ -126,10 +126,10 @@ class PointReports(Mechanism):
 
 
 def merging_loss(tally: Tally) -> float:
-    """Bound on the log-likelihood that merging neighbouring reports may cost, nats per report.
+    """Bound on the log-likelihood that merging neighbouring reports may cost, in nats per report.
 
-    The exact mean log-likelihood of a maximiser for the merged reports is below its maximum by at
-    most this. It is 0 where nothing was merged.
+    An estimate that maximises the likelihood of the merged reports has an exact mean log-likelihood
+    that is below the maximum by at most this bound. The bound is 0 if nothing was merged.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def merging_loss(tally: Tally) -> float:
     >>> round(merging_loss(mechanism.tally_points(points, bins=4)), 5)
     0.0003
     """
-    # The last column of a part's reports is the bound for each, 0 where nothing was merged.
+    # The last column of a part's reports is the bound for each report, 0 where nothing was merged.
     lost = [
         part.counts @ part.reports[:, -1]
         for part in tally.parts

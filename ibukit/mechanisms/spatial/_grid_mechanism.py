@@ -64,7 +64,8 @@ class GridMechanism(FiniteMechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
-        One multinomial per secret; on a large grid single_users users are drawn singly.
+        There is one multinomial per secret; on a large grid, users of secrets that few share are
+        drawn one by one.
         """
         if not self._is_large_grid:
             return super().simulate(secret_counts, rng)
@@ -91,7 +92,7 @@ def nearest_cell(grid: Grid, cells: Ints) -> Ints:
 
 
 class RemappedNoise(GridMechanism):
-    """Noise on the cells of a plane, then the nearest cell of the grid."""
+    """Noise on the cells of a plane, moved to the nearest cell of the grid."""
 
     alphabet: Grid
 
@@ -116,16 +117,18 @@ def check_grid_epsilon(
     *,
     bounded: bool = True,
 ) -> float:
-    """Return the epsilon of noise over cells; TypeError where the alphabet is not a grid.
+    """Return the epsilon of noise over cells; TypeError if the alphabet is not a grid.
 
     Parameters
     ----------
     alphabet : Grid
     epsilon : float
     escape : callable
-        Probability at a given epsilon that the noise leaves its own cell.
+        Function that takes the grid and an epsilon, and returns the probability that the noise
+        leaves its own cell.
     bounded : bool
-        Refuse a grid without an end, on which no cell is nearest to what lies beyond the border.
+        Whether to refuse a grid without an end, which has no border to whose cells noise can be
+        moved.
     """
     if not isinstance(alphabet, Grid):
         raise TypeError(

@@ -38,21 +38,22 @@ from ibukit.tally.tally import Tally
 class PlanarGaussian(GaussianPoints):
     r"""Gaussian noise in the plane: reports are points.
 
-    The density of z given x is :math:`e^{-r^{2} / (2\,\sigma^{2})} / (2\,\pi\,\sigma^{2})`, r the
-    distance of z from the centre of cell x. No pure epsilon holds; for secrets at distance d it
-    satisfies :math:`d^2/(2\sigma^2)`-zCDP, and :math:`(\varepsilon, \delta)`-differential privacy
-    with the exact `delta`. What `tally.forward` and `tally.log_scale` say are densities. Where many
-    reports make a large matrix, close ones are merged into their mean, see `merging_loss` in
+    The density of z given x is :math:`e^{-r^{2} / (2\,\sigma^{2})} / (2\,\pi\,\sigma^{2})`, where r
+    is the distance of z from the centre of cell x. No finite pure epsilon holds. For secrets at
+    distance d the noise satisfies :math:`d^2/(2\sigma^2)`-zCDP, and
+    :math:`(\varepsilon, \delta)`-differential privacy with the exact :math:`\delta` that `delta`
+    returns. `tally.forward` and `tally.log_scale` refer to densities. If many reports would make a
+    large matrix, reports close together are merged into their mean; see `merging_loss` in
     `ibukit.mechanisms.points`. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Grid
         The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
-        corner, or places in degrees, as for `tally_points`; outside the grid they are taken where
-        they are.
+        corner, or places in degrees, as for `tally_points`; reports outside the grid are taken
+        where they are.
     sigma : float
-        Standard deviation in each direction, in the grid's unit, e.g. km.
+        Standard deviation of the noise in each direction, in the grid's unit, e.g. km.
 
     Raises
     ------
@@ -115,7 +116,7 @@ class PlanarGaussian(GaussianPoints):
         outside : {"raise", "keep", "drop"}
             What to do with points outside the grid. "keep" takes them where they are, which is
             right for reports, because noise leaves the map. "drop" leaves people out, those near
-            the border more often than others: the estimate is wrong there.
+            the border more often than others, so that the estimate is wrong there.
         bins : int, optional
             Merge points in squares of the side `side` / `bins`, however few points there are.
         """
@@ -124,9 +125,9 @@ class PlanarGaussian(GaussianPoints):
         )
 
     def binned(self, x_edges: ArrayLike, y_edges: ArrayLike) -> MatrixMechanism:
-        """The mechanism whose reports are binned to rectangles.
+        """The mechanism whose reports are binned into rectangles.
 
-        Those at the border have no end.
+        The rectangles at the border have no end on the outer side.
 
         Parameters
         ----------

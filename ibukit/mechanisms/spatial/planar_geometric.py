@@ -42,27 +42,27 @@ class PlanarGeometric(Mechanism):
     r"""Geometric noise on the infinite grid of cells.
 
     :math:`P(z \mid x) = \lambda\,\exp (-\varepsilon\,d(x, z))` for every cell z of the infinite
-    grid, d Euclidean between centres. :math:`1/\lambda=\sum_{(i,j)}e^{-\varepsilon|(i,j)|}` over
-    all offsets. These probabilities satisfy epsilon-geo-indistinguishability, tightly. Reports are
-    simulated, see `Mechanism`.
+    grid, where d is the Euclidean distance between centres and
+    :math:`1/\lambda=\sum_{(i,j)}e^{-\varepsilon|(i,j)|}` over all offsets. These probabilities
+    satisfy epsilon-geo-indistinguishability, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Grid
         The k secrets. Reports are integer cell coordinates (row, column) on the grid continued
         without end, shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said
-        otherwise. The grid may be without an end itself: then secrets are cell coordinates, too. If
-        it has bounds, reports may be points instead, as `Grid.codes` takes them, and are the cells
-        that hold them, also outside the bounds.
+        otherwise. The grid itself may have no end: then secrets are cell coordinates, too. If it
+        has bounds, reports may be points instead, as `Grid.codes` takes them; they stand for the
+        cells that hold them, also outside the bounds.
     epsilon : float
         Nats per unit of the grid, e.g. per km.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
-        millions of cells, or so large that it leaves its own cell with a probability of at most
-        :math:`2^{-53}`.
+        If `epsilon` is not a finite number above 0, is so small that the noise spreads over
+        millions of cells, or is so large that the noise leaves the secret's cell with a probability
+        of at most :math:`2^{-53}`.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -78,7 +78,7 @@ class PlanarGeometric(Mechanism):
     >>> mechanism.tally([[3, 4], [3, 4], [-2, 7]]).counts
     array([1, 2])
 
-    Points, (lat, lon) in degrees, of which the second is south of the grid:
+    Reports may be points, (lat, lon) in degrees; here the second is south of the grid:
 
     >>> placed = PlanarGeometric(Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), epsilon=1.0)
     >>> placed.tally([(40.05, -73.95), (39.95, -73.95)]).parts[0].reports
@@ -115,10 +115,10 @@ class PlanarGeometric(Mechanism):
 
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Pairs (row, column); for points, the cells that hold them.
+        """Pairs (row, column) of cells; points become the cells that hold them.
 
-        The names of columns say which they are. Pairs of floats that are all whole could be either
-        in an array, and are refused if the grid has bounds.
+        The names of columns say whether pairs are cells or points. In an array, pairs of floats
+        that are all whole could be either, and are refused if the grid has bounds.
         """
         return self._cells_of(reports, "reports")
 
@@ -160,7 +160,7 @@ class PlanarGeometric(Mechanism):
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Forward and adjoint on the seen cells.
 
-        Each keeps its largest entry, so that far reports do not underflow.
+        Each column keeps its largest entry, so that far reports do not underflow.
         """
         # The farthest reports are columns of a matrix beside the convolutions, so that the window
         # of these need not stretch to them.
@@ -174,7 +174,7 @@ class PlanarGeometric(Mechanism):
         return DenseChannel(self._columns(reports))
 
     def _columns(self, reports: Ints) -> Floats:
-        """Columns of the matrix, each over the factor that `log_scale` has, shape (k, s)."""
+        """Columns of the matrix, each divided by the factor of `log_scale`, shape (k, s)."""
         # e^(-eps (d - beyond)) times a scale, with d the distance and `beyond` that of the nearest
         # cell: the largest entry of a column is about 1 before it is scaled. In place, because the
         # array is as large as the matrix.
@@ -192,9 +192,9 @@ class PlanarGeometric(Mechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of what `channel` leaves out for reports far outside the grid.
+        """Logarithm of the factor that `channel` leaves out for reports far outside the grid.
 
-        Their probability would underflow.
+        Without this, their probability would underflow.
         """
         return split_factor(self._log_factor(reports))[1]
 
@@ -221,8 +221,8 @@ class PlanarGeometric(Mechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
-        More than :math:`2^{26}` users are drawn by one multinomial per secret, over the offsets
-        that `draw` makes.
+        If there are more than :math:`2^{26}` users, there is one multinomial per secret, over the
+        offsets that `draw` makes.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

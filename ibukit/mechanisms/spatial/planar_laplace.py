@@ -33,14 +33,14 @@ class PlanarLaplace(RemappedNoise):
     r"""Laplace noise in the plane, rounded to the nearest cell.
 
     Noise of density :math:`\frac{\varepsilon^2}{2\pi}\,e^{-\varepsilon r}` is added to the centre
-    of the secret cell; the nearest cell is reported. The noise is drawn in the continuum and
-    discretised afterwards; what falls outside the grid goes to its nearest cell. So the matrix
-    holds the noise's mass on each cell, border cells reaching to infinity; it is computed by
-    Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
+    of the secret cell; the nearest cell is reported. The noise is drawn as a point of the plane and
+    discretised afterwards; a point outside the grid goes to the nearest cell of the grid. So the
+    matrix holds the noise's mass on each cell, where border cells reach to infinity; it is computed
+    by Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
     epsilon-geo-indistinguishability; the tight level is a little lower. Reports are simulated, see
     `Mechanism`. `release` draws geometric noise on a lattice of steps of at most
     :math:`2^{-20} / \varepsilon` and reports the nearest cell: the probability of each report is
-    that of the matrix times a factor between :math:`e^{-\eta}` and :math:`e^{\eta}`,
+    that of the matrix times a factor between :math:`e^{-\eta}` and :math:`e^{\eta}` with
     :math:`\eta = \sqrt{2}\,2^{-20} < 1.4\times 10^{-6}`.
 
     Parameters
@@ -53,8 +53,8 @@ class PlanarLaplace(RemappedNoise):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number above 0, or so small that the noise spreads over
-        millions of cells, or so large that it leaves its own cell with a probability of at most
+        If `epsilon` is not a number above 0, is so small that the noise spreads over millions of
+        cells, or is so large that the noise leaves the secret's cell with a probability of at most
         :math:`2^{-53}`.
     TypeError
         If `alphabet` is not a Grid.
@@ -72,8 +72,8 @@ class PlanarLaplace(RemappedNoise):
     >>> mechanism.matrix().sum(axis=1).round(12).min()
     np.float64(1.0)
 
-    Reports as the points that people released, by ``mechanism.of_points.release(secrets)``, in km
-    from the south-west corner; one is west of the grid:
+    Reports may also be the points that people released by ``mechanism.of_points.release(secrets)``,
+    in km from the south-west corner; here one is west of the grid:
 
     >>> mechanism.tally_points([[3.25, 1.8], [2.1, 2.9], [-0.4, 1.2]], outside="keep").n
     3
@@ -118,25 +118,27 @@ class PlanarLaplace(RemappedNoise):
 
         The likelihood of a point z is the density of the noise,
         :math:`\varepsilon^{2} / (2\,\pi)\,e^{-\varepsilon\,|z - x|}`, for each cell's centre x:
-        people are taken to be in the middle of their cells, as by `tally`. Points are taken as they
-        are as long as their matrix has at most :math:`2^{25}` entries. If there are more, those
-        close together are merged into their mean, in the smallest squares that leave few enough;
-        with a million points on 400 cells these are about an eighth of a cell wide.
-        `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report.
+        people are taken to be in the middle of their cells, as `tally` does. Points are taken as
+        they are as long as their matrix has at most :math:`2^{25}` entries. If it would have more,
+        points close together are merged into their mean, in the smallest squares that leave few
+        enough points; with a million points on 400 cells these squares are about an eighth of a
+        cell wide. `ibukit.mechanisms.points.merging_loss` bounds what this may cost, in nats per
+        report.
 
         Parameters
         ----------
         points : array_like, shape (n, 2), frame, or GeoSeries
             Coordinates x (east) and y (north) in the grid's unit from its south-west corner, in an
-            array or in the columns x and y of a frame. Or places on the globe, if the grid has
-            bounds: a GeoSeries or GeoDataFrame in any CRS, or a frame with the columns lat and lon
-            (also latitude, longitude, lng); they are put on the grid in proportion to their
-            degrees. An array whose points are outside the grid, but inside if they are degrees, is
-            refused. Columns that say the unit, as x_km and y_km, are taken as they are.
+            array or in the columns x and y of a frame. If the grid has bounds, points may also be
+            places on the globe: a GeoSeries or GeoDataFrame in any CRS, or a frame with the columns
+            lat and lon (also latitude, longitude, lng); they are put on the grid in proportion to
+            their degrees. An array whose points are outside the grid, but would be inside if they
+            were degrees, is refused. Columns whose names say the unit, such as x_km and y_km, are
+            taken as they are.
         outside : {"raise", "keep", "drop"}
             What to do with points outside the grid. "keep" takes them where they are, which is
             right for reports, because noise leaves the map. "drop" leaves people out, those near
-            the border more often than others: the estimate is wrong there.
+            the border more often than others, so that the estimate is wrong there.
         bins : int, optional
             Merge points in squares, this many along the shorter side of a cell, however few points
             there are.
@@ -144,16 +146,16 @@ class PlanarLaplace(RemappedNoise):
         Returns
         -------
         Tally
-            Of a `PlanarLaplacePoints`, also called `of_points`; its ``parts[0].reports`` are rows
-            (x, y, bound of merging).
+            The tally of a `PlanarLaplacePoints`, which `of_points` also returns; its
+            ``parts[0].reports`` are rows (x, y, bound on what merging may cost).
 
         Raises
         ------
         AlphabetMismatch
-            If a coordinate is missing or infinite, or outside the grid where `outside` is "raise";
-            if lengths are certainly degrees.
+            If a coordinate is missing or infinite; if a point is outside the grid and `outside` is
+            "raise"; or if what should be lengths are certainly degrees.
         ValueError
-            If there is no point, their shape is not (n, 2), a frame has columns of other names,
+            If there are no points, their shape is not (n, 2), a frame has columns of other names,
             geometries have no CRS, or the grid has no bounds for degrees.
         """
         mechanism = self.of_points

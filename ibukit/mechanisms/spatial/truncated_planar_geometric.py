@@ -1,4 +1,4 @@
-"""Geometric noise on cells, then the nearest cell of the grid."""
+"""Geometric noise on cells, moved to the nearest cell of the grid."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from ibukit.mechanisms.truth import truthful_at_infinity
 @truthful_at_infinity
 @dataclass(frozen=True)
 class TruncatedPlanarGeometric(RemappedNoise):
-    r"""Planar geometric noise, then the nearest cell of the grid.
+    r"""Planar geometric noise, moved to the nearest cell of the grid.
 
     P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of
     :math:`\lambda\,\exp (-\varepsilon\,d(x, w))`: a border cell gets all that lies beyond it. These
     probabilities satisfy epsilon-geo-indistinguishability (remapping is post-processing). Reports
-    are simulated, see `Mechanism`. Towards a border the nearer secret need not be the likelier one.
+    are simulated, see `Mechanism`. Towards a border, the secret nearer to the report need not be
+    the likelier one.
 
     Parameters
     ----------
@@ -43,8 +44,8 @@ class TruncatedPlanarGeometric(RemappedNoise):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number above 0, or so small that the noise spreads over
-        millions of cells, or so large that it leaves its own cell with a probability of at most
+        If `epsilon` is not a number above 0, is so small that the noise spreads over millions of
+        cells, or is so large that the noise leaves the secret's cell with a probability of at most
         :math:`2^{-53}`.
     TypeError
         If `alphabet` is not a Grid.
