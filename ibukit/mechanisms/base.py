@@ -192,7 +192,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         )
 
     def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
-        """Simulate one report for each user; use `release` for reports that leave a device.
+        """Simulate one report for each user; on devices, use `release` instead.
 
         Parameters
         ----------

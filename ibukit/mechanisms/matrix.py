@@ -364,7 +364,7 @@ class MatrixMechanism(FiniteMechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of the factor that `channel` leaves out of the most improbable reports.
+        """Logarithm of the factor that `channel` omits for the most improbable reports.
 
         They are so improbable under every secret that a quotient would overflow.
         """

@@ -236,7 +236,7 @@ class ProductMechanism(FiniteMechanism):
 
 @exact_sampler(ProductMechanism)
 def _by_parts(mechanism: ProductMechanism) -> ExactSampler:
-    """Draw each part by its own sampler; the levels add."""
+    """Draw each part by its own sampler; the levels add up."""
     samplers = [part._exact_sampler() for part in mechanism.parts]
 
     def draw(secrets: NDArray[Any], random_bits: RandomBits) -> NDArray[Any]:

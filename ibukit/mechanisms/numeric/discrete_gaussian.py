@@ -26,8 +26,8 @@ from ibukit.mechanisms.numeric.gaussian_noise import (
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.saturation import add_saturating, refuse_saturated
 
-# Below the first sigma, noise other than 0 has a probability below 2^-53, and is never drawn. Up to
-# the second, sums over all integers that matter take seconds.
+# Below the least sigma, noise other than 0 has a probability below 2^-53, and is never drawn. Up to
+# the largest sigma, sums over all integers that matter take only seconds.
 MIN_SIGMA = 0.12
 
 
@@ -189,7 +189,7 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of the factor that `channel` leaves out for reports far outside the line.
+        """Logarithm of the factor that `channel` omits for reports far outside the line.
 
         Without this, their probability would underflow.
         """

@@ -19,7 +19,7 @@ from ibukit.mechanisms.saturation import differences
 MAX_TERM = 40.0
 
 
-# Range of sigma and of distances: the fourth powers of all numbers between are doubles.
+# Range of sigma and of distances: doubles can hold the fourth powers of all numbers in it.
 MIN_SCALE, MAX_SCALE = 1e-50, 1e50
 
 

@@ -112,7 +112,7 @@ class LinearGeometric(Mechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of the factor that `channel` leaves out for reports far outside the line.
+        """Logarithm of the factor that `channel` omits for reports far outside the line.
 
         Without this, their probability would underflow.
         """

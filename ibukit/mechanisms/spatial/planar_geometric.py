@@ -192,7 +192,7 @@ class PlanarGeometric(Mechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of the factor that `channel` leaves out for reports far outside the grid.
+        """Logarithm of the factor that `channel` omits for reports far outside the grid.
 
         Without this, their probability would underflow.
         """
