@@ -29,7 +29,7 @@ from ibukit.tally.tally import Tally
 @truthful_at_infinity
 @dataclass(frozen=True)
 class RandomizedResponse(FiniteMechanism):
-    r"""k-RR: the report is the secret itself with a probability, or else any of the others.
+    r"""k-RR: the report is the secret with a probability, or else any of the others.
 
     .. math::
 
@@ -92,7 +92,7 @@ class RandomizedResponse(FiniteMechanism):
 
     @property
     def lie(self) -> float:
-        r"""Probability of reporting each other value, :math:`1 / (k - 1 + e^{\varepsilon})`."""
+        r"""Probability of each other report, :math:`1 / (k - 1 + e^{\varepsilon})`."""
         return float(self.truth * np.exp(-self.epsilon))
 
     @override

@@ -32,7 +32,7 @@ MAX_MATRIX_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class SubsetSelection(BitReports):
-    r"""The report is a set of `size` secrets, more often one that holds the true secret.
+    r"""The report is a set of `size` secrets, more often one with the true secret.
 
     The set S is drawn with
 

@@ -46,7 +46,7 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 
 
 def check_levels(epsilon: Any, epsilon_inf: Any) -> tuple[float, float]:
-    """Return the levels of a report and of the kept answer; ValueError unless it is higher."""
+    """Return the levels of one report and the kept answer; ValueError unless the first is lower."""
     first = check_epsilon(epsilon, lambda eps: math.exp(-eps / 2))
     if is_infinite(epsilon_inf):
         raise ValueError(

@@ -201,7 +201,7 @@ class LinkedRounds(Mechanism):
 
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """L of each secret's own count, times the row's probability if no bit is the secret's.
+        """L of each secret's count, times the probability of the row without a secret.
 
         The counts are packed if they fit into a byte.
         """
@@ -242,7 +242,7 @@ class LinkedRounds(Mechanism):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimator: it averages the rounds, and debiases each bit's frequency.
+        """The published estimator: it averages the rounds and debiases the bits' shares.
 
         It need not sum to 1.
         """

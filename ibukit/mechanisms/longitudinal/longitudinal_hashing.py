@@ -81,7 +81,7 @@ class LongitudinalHashing(Memoised, HashedReports):
 
     @cached_property
     def rounds(self) -> LongitudinalResponse:
-        """The two rounds on the buckets: k-RR, whose answer is kept, and k-RR on that answer."""
+        """The two rounds on the buckets: k-RR, which is kept, and k-RR on its answer."""
         return LongitudinalResponse(self.g, self.epsilon, self.epsilon_inf)
 
     @override

@@ -25,7 +25,7 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class LongitudinalResponse(Memoised, FiniteMechanism):
-    r"""One report of memoised k-RR (L-GRR): one answer by k-RR is kept, each round is k-RR on it.
+    r"""One report of memoised k-RR (L-GRR): fresh k-RR on a kept answer by k-RR.
 
     The first round is k-RR at `epsilon_inf`. The second is k-RR at the level that makes one report
     k-RR at `epsilon`, tightly: :math:`e^{\varepsilon_2}=1+\frac{c\,(A+k)}{A-c}` with

@@ -100,7 +100,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def osue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-OSUE: OUE once, then SUE each round; one report has the law of OUE at `epsilon`."""
+        """L-OSUE: OUE once, then SUE each round; one report is that of OUE at `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _oue_round(permanent), _symmetric_round(first, permanent))
 
@@ -108,7 +108,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def sue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-SUE: SUE once, then SUE each round; one report has the law of RAPPOR at `epsilon`."""
+        """L-SUE: SUE once, then SUE each round; one report is that of RAPPOR at `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _sue_round(permanent), _symmetric_round(first / 2, permanent / 2))
 
@@ -116,7 +116,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def oue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-OUE: OUE once, then rounds with p2 = 1/2 and the q2 that gives a report `epsilon`."""
+        """L-OUE: OUE once, then rounds with p2 = 1/2 and the q2 that gives `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _oue_round(permanent), _half_round(_oue_round(permanent), first))
 
@@ -124,7 +124,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def soue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-SOUE: SUE once, then rounds with p2 = 1/2 and the q2 that gives a report `epsilon`."""
+        """L-SOUE: SUE once, then rounds with p2 = 1/2 and the q2 that gives `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _sue_round(permanent), _half_round(_sue_round(permanent), first))
 
@@ -132,7 +132,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def rappor(
         cls, alphabet: Alphabet | int, f: float, p: float, q: float
     ) -> LongitudinalUnaryEncoding:
-        """Basic RAPPOR of two stages, with a bit for each secret, from the f, p and q of its paper.
+        """Basic RAPPOR of two stages, one bit for each secret, by its paper's f, p and q.
 
         With probability f, a bit is replaced by a fair coin, for ever. Each round reports 1 with
         probability q if the kept bit is 1, else with probability p.
@@ -178,7 +178,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """Simulate the bits that users keep, shape (n, k); for real people `keep` draws them."""
+        """Simulate the bits that users keep, shape (n, k); `keep` draws those of people."""
         rows = (rng.random((len(secrets), self.k)) < self.permanent.q).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.permanent.p
         return rows

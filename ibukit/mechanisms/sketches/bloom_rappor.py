@@ -314,7 +314,7 @@ class BloomRappor(NumberedBits):
         return np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
 
     def tally_sums(self, sums: ArrayLike, n: ArrayLike) -> Tally:
-        r"""Make the tally of reports of which only each cohort's sums of the bits are known.
+        r"""Make the tally of reports of which only the sums of bits by cohort are known.
 
         The sums are enough for `inv`, with standard errors, covariances and Wald's intervals of the
         unbiased estimate. The likelihood depends on which bits were reported together, so `mle`,

@@ -31,7 +31,7 @@ MAX_BUCKETS = 2**31 - 1
 
 
 class HashedReports(Mechanism):
-    """A report is a seed and a bucket, more often the secret's own under the seed's hash function.
+    """A report is a seed and a bucket, more often that of the secret under this seed.
 
     The tally keeps seeds and buckets; the channel works out which secrets each report supports.
     """
@@ -78,12 +78,12 @@ class HashedReports(Mechanism):
 
     @property
     def lie(self) -> float:
-        r"""Probability of reporting each other bucket, :math:`1 / (e^{\varepsilon} + g - 1)`."""
+        r"""Probability of each other bucket, :math:`1 / (e^{\varepsilon} + g - 1)`."""
         return float(self.truth * np.exp(-self.epsilon))
 
     @property
     def collision(self) -> float:
-        """Probability that two secrets share a bucket: 1/g, or less if the buckets are balanced."""
+        """Probability that two secrets share a bucket: 1/g, or less if balanced."""
         if not self.balanced:
             return 1 / self.g
         # Of g buckets, `larger` have small + 1 secrets and the others `small`: pairs in one bucket
@@ -93,7 +93,7 @@ class HashedReports(Mechanism):
         return pairs / (self.k * (self.k - 1))
 
     def hash(self, seeds: ArrayLike, secrets: ArrayLike) -> Ints:
-        """Buckets of secrets, which are given as codes, each under its own seed: shape (n,)."""
+        """Buckets of secrets, given as codes, each under its own seed; shape (n,)."""
         seeds, secrets = (
             arguments.integers("seeds", seeds),
             arguments.codes("secrets", secrets, self.k),
@@ -156,7 +156,7 @@ class HashedReports(Mechanism):
 
     @property
     def ideal(self) -> FiniteMechanism:
-        """The mechanism with the same information, if all hash functions were equally likely.
+        """The mechanism that tells as much as equally likely hash functions would.
 
         It is a `UnaryEncoding` with the probabilities p and 1/g, or, if the buckets are balanced, a
         `SubsetSelection` with sets of k / g secrets. Plans and theory use it, because they cannot

@@ -12,7 +12,7 @@ from ibukit.mechanisms.sketches.hashed_reports import HashedReports
 
 @dataclass(frozen=True)
 class LocalHashing(HashedReports):
-    r"""Local hashing (BLH, OLH): a hash function of the user's own, and k-RR on its buckets.
+    r"""Local hashing (BLH, OLH): k-RR on the buckets of a hash function of one's own.
 
     A user draws a seed, uniformly from :math:`0 \ldots 2^{63} - 1`, hashes the secret to a bucket
     0..g-1 by the hash function of this seed, and reports the seed and a bucket: the secret's own

@@ -14,7 +14,7 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 
 @dataclass(frozen=True)
 class Triangular(SurveyDesign):
-    r"""The triangular design: whether at least one of two answers is "yes", without any die.
+    r"""The triangular design: whether either of two answers is "yes", without any die.
 
     Each person answers two questions, but only in mind: a sensitive one, and an innocent one to
     which a known share p answers "yes" independently of the first. The report is a "circle" if both

@@ -40,7 +40,7 @@ class UnknownShareQuestion(TwoSampleDesign):
 
     @property
     def innocent(self) -> dict[Any, float]:
-        """The secrets whose answer to the innocent question is yes, each with the weight 1."""
+        """The secrets that answer yes to the innocent question, each with the weight 1."""
         return dict.fromkeys(self.pairs[1::2], 1.0)
 
     @override
