@@ -33,7 +33,7 @@ BITS_AT_ONCE = 2**26
 class WholeRows(FiniteMechanism):
     """Reports that are rows and stand for themselves, without labels.
 
-    The list of all reports, which is mostly too long, is only for `tally_counts` and `matrix`.
+    The list of all reports is usually too long; only `tally_counts` and `matrix` need it.
     """
 
     @property
@@ -61,13 +61,13 @@ class BitsInBlocks(WholeRows):
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         values = super().code_reports(reports)
-        # Texts of bits, alone or beside a number, are what files have.
+        # In files the bits are texts, alone or beside a number.
         if values.dtype.kind in "OUT" and values.ndim in (1, 2) and len(values):
             return self._read_texts(values)
         return values
 
     def _read_texts(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return rows of numbers where reports are strings of bits; others unchanged."""
+        """Return rows of numbers for reports that are strings of bits, and others unchanged."""
         texts = values if values.ndim == 1 else values[:, -1]
         beside = 0 if values.ndim == 1 else values.shape[1] - 1
         if beside != self._numbers_beside or not all(isinstance(text, str) for text in texts):
@@ -82,7 +82,7 @@ class BitsInBlocks(WholeRows):
         return bits if not beside else np.column_stack([values[:, :-1].astype(np.int64), bits])
 
     _numbers_beside: ClassVar[int] = 0
-    """How many numbers a report has before its bits."""
+    """The count of numbers that a report has before its bits."""
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -112,7 +112,7 @@ class BitReports(BitsInBlocks):
     report_kind: ClassVar[ReportKind] = ReportKind.BITS
 
     def __post_init__(self) -> None:
-        """Check and convert the fields that all of them have."""
+        """Check and convert the fields that all these mechanisms have."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         arguments.whole("number of secrets", len(self.alphabet), 2)
         self._check_level()

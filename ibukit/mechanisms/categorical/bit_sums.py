@@ -20,10 +20,11 @@ from ibukit.mechanisms.base import Mechanism
 class BitSums(Mechanism):
     r"""Sums of the bits of n reports of a unary encoding, without the reports themselves.
 
-    Codes 0..k-1 of a tally are the bits, counted by their sums, and code k is counted n times. With
-    :math:`s_y` the share of reports in which bit y was 1 and c the contrast of the mechanism, the
-    debiased :math:`v_y = (s_y - p_0) / c` have the covariances :math:`(s_y (1 - s_y) / c^2) / n`
-    for y = z, and :math:`-v_y v_z / n` otherwise.
+    In a tally, codes 0..k-1 stand for the bits, with their sums as counts, and code k has the count
+    n. Let :math:`s_y` be the share of reports in which bit y was 1, and :math:`p_0` and c the
+    `p_zero` and the `contrast` of the mechanism. The debiased shares :math:`v_y = (s_y - p_0) / c`
+    have the covariances :math:`(s_y (1 - s_y) / c^2) / n` for y = z, and :math:`-v_y v_z / n`
+    otherwise.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class BitSums(Mechanism):
 
     def covariance(self, reports: NDArray[Any], counts: NDArray[Any]) -> Floats:
         """Return the estimated covariances of the debiased shares, shape (k, k)."""
-        # Given the secret the bits are independent, so those of two bits come from the secret.
+        # Given the secret the bits are independent, so two bits covary through the secret alone.
         *sums, n = self._totals(reports, counts)
         share = np.array(sums) / n
         v = (share - self.mechanism.p_zero) / self.mechanism.contrast

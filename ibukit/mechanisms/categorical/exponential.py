@@ -31,8 +31,8 @@ class Exponential(GridMechanism):
 
     These probabilities satisfy epsilon-d-privacy; the tight level is in general lower, because
     :math:`N_{x}` varies less than the bound allows. Reports are simulated, see `Mechanism`. Where
-    :math:`N_{x}` varies, as near a border, the nearer secret need not be the likelier one: see the
-    chapter on mechanisms.
+    :math:`N_{x}` varies, as it does near a border, the secret nearer to a report need not be the
+    likelier one: see the chapter on mechanisms.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def _epsilon(mechanism: Exponential, metric: bool) -> float | None:
     # the pair with the largest ratio.
     if not metric:
         return half * (k - 1)
-    # N_x is the sum of two geometric series, one to each side of x. Of the pairs neighbours
-    # suffice, because both distances and log-ratios add up along a line.
+    # N_x is the sum of two geometric series, one to each side of x. It is enough to look at pairs
+    # of neighbours, because both distances and log-ratios add up along a line.
     one_side = -np.expm1(-half * np.arange(1, k + 1))
     sums = one_side + one_side[::-1] + np.expm1(-half)
     return half + float(np.abs(np.diff(np.log(sums))).max(initial=0.0))

@@ -23,11 +23,11 @@ from ibukit.mechanisms.row_reports import MAX_CODES, SignedIndices
 
 @dataclass(frozen=True)
 class HadamardMechanism(SignedIndices):
-    r"""Hadamard mechanism: t random columns and the signs of the secret there.
+    r"""Hadamard mechanism: t random columns, and the signs of the secret's row in them.
 
-    Columns :math:`j_{1} \ldots j_{t}` are drawn uniformly from 0..K-1, K =
-    :math:`2^{\lceil\log_2 k\rceil}`, with replacement. The secret's signs there, of Sylvester's
-    Hadamard matrix :math:`H_{jx}`, go through :math:`2^{t}`-ary randomized response.
+    Columns :math:`j_{1} \ldots j_{t}` are drawn uniformly with replacement from 0..K-1, where K =
+    :math:`2^{\lceil\log_2 k\rceil}`. The secret's signs in these columns, the entries
+    :math:`H_{jx}` of Sylvester's Hadamard matrix, go through :math:`2^{t}`-ary randomized response.
 
     .. math::
 
@@ -50,18 +50,18 @@ class HadamardMechanism(SignedIndices):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (2^{t} - 1)`, where the
-        signs are the true ones with a probability that rounds to 1 in doubles, there are fewer than
-        two secrets, or `bits` is no whole number above 0.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (2^{t} - 1)` (where the
+        probability that the signs are the true ones rounds to 1 in doubles), if there are fewer
+        than two secrets, or if `bits` is not a whole number above 0.
     TooLarge
-        If there are more than :math:`2^{62}` reports, (2K)^t.
+        If the number of reports, (2K)^t, is above :math:`2^{62}`.
 
     Notes
     -----
-    `inv` gives the published estimate: the mean of the signs times :math:`H_{jx}`, over 2p - 1,
-    where :math:`p = (e^{\varepsilon} + 2^{t - 1} - 1) / (e^{\varepsilon} + 2^{t} - 1)` is the
-    probability that a sign is right. With t = 1, n times its variance is
-    :math:`c^{2} - \theta_{x}^{2}`, :math:`c = (e^{\varepsilon} + 1) / (e^{\varepsilon} - 1)`.
+    `inv` gives the published estimate: the mean of the signs times :math:`H_{jx}`, divided by
+    2p - 1, where :math:`p = (e^{\varepsilon} + 2^{t - 1} - 1) / (e^{\varepsilon} + 2^{t} - 1)` is
+    the probability that a sign is right. With t = 1, n times its variance is
+    :math:`c^{2} - \theta_{x}^{2}`, where :math:`c = (e^{\varepsilon} + 1) / (e^{\varepsilon} - 1)`.
 
     References
     ----------
@@ -145,7 +145,8 @@ class HadamardMechanism(SignedIndices):
         high = float(self.order) ** -self.bits / (1 + self._false_odds)
         low = high * math.exp(-self.epsilon)
         if self.bits > 1:
-            # Each report has a row of bits: secret x's is 1 if all its signs are those reported.
+            # Each report has a row of bits: the bit of secret x is 1 if x has all the signs that
+            # were reported.
             packed = agreeing_signs(indices, minus, self.k)
             return BitChannel(
                 self.k, packed, 1.0, math.exp(-self.epsilon), np.full(len(reports), high)
@@ -161,7 +162,7 @@ class HadamardMechanism(SignedIndices):
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         # The mean over the report's signs of sign times H_jx, each by the transform of a mechanism
-        # with one sign, over 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps).
+        # with one sign, divided by 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps).
         one = replace(self, bits=1)
         columns, total = self._columns(reports), np.zeros(self.k)
         for i in range(self.bits):
@@ -172,7 +173,7 @@ class HadamardMechanism(SignedIndices):
 
 
 def agreeing_signs(indices: Ints, minus: NDArray[np.bool_], k: int) -> NDArray[np.uint8]:
-    """Packed bits, shape (s, ceil(k / 8)): 1 if all signs of the secret are those of the report.
+    """Packed bits, shape (s, ceil(k / 8)): 1 if the secret has all the signs of the report.
 
     Both arrays have shape (s, t).
     """

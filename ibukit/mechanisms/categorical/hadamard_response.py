@@ -1,4 +1,4 @@
-"""Hadamard response: a report's probability is high if the secret's sign there is +."""
+"""Hadamard response: reports for which the secret's row has the sign + are more probable."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class HadamardResponse(FiniteMechanism):
-    r"""Hadamard response: the report is a column, more often one of sign +.
+    r"""Hadamard response: a report is a column, more often one where the sign is +.
 
-    There are B blocks of :math:`b = 2^{j}` columns each, in total K = B b reports. Each secret x
-    has a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose :math:`H_{rc}` is
-    -1 to the number of bits that r and c share. Its set :math:`S_{x}` holds the b/2 columns of its
-    block where its row is +.
+    There are B blocks of :math:`b = 2^{j}` columns each, so in total K = B b reports. Each secret x
+    has a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose entry
+    :math:`H_{rc}` is -1 to the power of the number of bits that r and c share. The set
+    :math:`S_{x}` holds the b/2 columns of the secret's block where its row is +.
 
     .. math::
 
@@ -39,11 +39,11 @@ class HadamardResponse(FiniteMechanism):
     These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
     see `Mechanism`.
 
-    With :math:`c=2B-1+e^\varepsilon`, the estimate of each secret is unbiased and has n
-    times the variance
+    With :math:`c=2B-1+e^\varepsilon`, the estimate of each secret is unbiased, and n times its
+    variance is
     :math:`\frac{c\,\bigl(2+(e^\varepsilon-1)\,\theta_{\mathrm{block}}\bigr)}{(e^\varepsilon-1)^2}-\theta_x^2`,
-    where :math:`\theta_{\mathrm{block}}` is the probability of the secret's block. So few secrets a
-    block are good, and so are few blocks; the blocks should have equally many secrets.
+    where :math:`\theta_{\mathrm{block}}` is the probability of the secret's block. Hence it is good
+    to have few secrets in a block, and few blocks; the blocks should have equally many secrets.
 
     Parameters
     ----------
@@ -53,23 +53,26 @@ class HadamardResponse(FiniteMechanism):
         Nats, for all pairs of secrets.
     blocks : int, optional
         B, from 1 to k. By default the power of two that minimises
-        :math:`4\,B + (e^{\varepsilon} - 1)^{2} / B`, which is n times the sum of the variances at
-        equal blocks but for factors and small terms. Secret x goes to block x mod B.
+        :math:`4\,B + (e^{\varepsilon} - 1)^{2} / B`. Up to factors and small terms, this is n times
+        the sum of the variances if all blocks have equally many secrets. Secret x goes to block x
+        mod B.
     published : bool
-        Whether to take the paper's B, the power of two from :math:`\min(e^\varepsilon,2k)/2` to
-        less than twice that, and to fill one block after the other.
+        Whether to take the paper's B, which is the power of two that is at least
+        :math:`\min(e^\varepsilon,2k)/2` but less than twice that, and to fill one block after the
+        other.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about :math:`36.7+\log(2B-1)`, where the sign is
-        + with a probability that rounds to 1 in doubles, there are fewer than two secrets, `blocks`
-        is not a whole number from 1 to k, or it is given together with `published`.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7+\log(2B-1)` (where the
+        probability that the sign is + rounds to 1 in doubles), if there are fewer than two secrets,
+        if `blocks` is not a whole number from 1 to k, or if `blocks` is given together with
+        `published`.
 
     Notes
     -----
-    `inv` gives the published estimate, the fast Walsh-Hadamard transform of the frequencies times
-    :math:`c / (e^{\varepsilon} - 1)`. It need not sum to 1.
+    `inv` gives the published estimate: the fast Walsh-Hadamard transform of the frequencies, times
+    :math:`c / (e^{\varepsilon} - 1)`. This estimate need not sum to 1.
 
     References
     ----------
@@ -162,10 +165,10 @@ class HadamardResponse(FiniteMechanism):
         n, b = len(secrets), self.order
         rows, uniform, column = self._rows[secrets], rng.random(n), rng.integers(0, b, n)
         row, block = rows & (b - 1), rows // b
-        # One uniform number decides: a column of the secret's set, one of its block with the other
-        # sign, or (`away`) any column of another block. The column is drawn uniformly; if its sign
-        # is the wrong one, flipping the lowest bit of the row in it gives a uniform one of the
-        # other sign.
+        # One uniform number decides between a column of the secret's set, one of its block with the
+        # other sign, and (`away`) any column of another block. The column is drawn uniformly; if
+        # its sign is the wrong one, flipping in it the lowest bit of the row gives a uniform column
+        # of the other sign.
         wants_minus = uniform >= 1 / (1 + self._false_odds)
         wrong = (np.bitwise_count(row & column) % 2 == 1) != wants_minus
         column = np.where(wrong, column ^ (row & -row), column)
@@ -196,9 +199,9 @@ class HadamardResponse(FiniteMechanism):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        # Twice the frequency of the set S_x less that of the block is the mean of x's signs there.
-        # Rows of a Hadamard matrix are orthogonal, so its expectation is 0 under every other
-        # secret, and (e^eps - 1) / c under x itself.
+        # Twice the frequency of the set S_x, less the frequency of the block, is the mean of x's
+        # signs in the block. Rows of a Hadamard matrix are orthogonal, so the expectation of this
+        # mean is 0 under every other secret, and (e^eps - 1) / c under x itself.
         signs = replace(self.channel(reports), low=0.0, high=1.0)
         in_block = np.bincount(reports // self.order, frequencies, self.blocks)[
             self._rows // self.order

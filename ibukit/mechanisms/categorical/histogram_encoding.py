@@ -28,8 +28,8 @@ MAX_DENSITIES = 2**27
 class HistogramEncoding(Mechanism):
     r"""Summed histogram encoding (SHE): a one among zeros, with Laplace noise.
 
-    The report is :math:`z=e_x` + noise in each of k coordinates, of density
-    :math:`(\varepsilon / 4)\,e^{-\varepsilon\,|t| / 2}`. Its density given x is
+    The report is :math:`z=e_x` plus noise in each of k coordinates; the noise has the density
+    :math:`(\varepsilon / 4)\,e^{-\varepsilon\,|t| / 2}`. The density of the report given x is
     :math:`(\varepsilon/4)^k\,e^{-(\varepsilon/2)\sum_i|z_i|}\,e^{\varepsilon(c_x-1/2)}`, where
     :math:`c_x` is :math:`z_x` moved into [0, 1]. These probabilities satisfy epsilon-local
     differential privacy, tightly. Reports are simulated, see `Mechanism`.
@@ -50,14 +50,14 @@ class HistogramEncoding(Mechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 72.08, where noise that hides the secret's one
-        has a probability below :math:`2^{-53}`, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 72.08 (where the probability of noise that hides
+        the secret's 1 falls below :math:`2^{-53}`), or if there are fewer than two secrets.
 
     Notes
     -----
-    `inv` gives the published estimate, the mean of z: unbiased, with n times the variance
+    `inv` gives the published estimate, the mean of z. It is unbiased, and n times its variance is
     :math:`8/\varepsilon^2` + :math:`\theta_x` (1 - :math:`\theta_x`). A tally keeps the matrix of
-    densities, 8 k n bytes.
+    densities, which takes 8 k n bytes.
 
     References
     ----------
@@ -127,8 +127,9 @@ class HistogramEncoding(Mechanism):
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they "
                 f"may have at most {MAX_DENSITIES} entries; tally fewer reports"
             )
-        # |z_x| - |z_x - 1| = 2 clip(z_x, 0, 1) - 1 is all in which the density given x differs from
-        # that of noise alone. The channel has e^(eps (clip - 1)), at most 1; `log_scale` the rest.
+        # The density given x differs from that of noise alone only by |z_x| - |z_x - 1| = 2
+        # clip(z_x, 0, 1) - 1. The channel has e^(eps (clip - 1)), at most 1; `log_scale` has the
+        # rest.
         numbers = np.clip(reports, 0.0, 1.0) - 1
         numbers *= self.epsilon
         return RowMajorChannel(np.exp(numbers, out=numbers))

@@ -36,13 +36,13 @@ MAX_LISTED = 16
 class IndependentBits(BitReports):
     """Bit x of the report is 1 with probability `p_one`, every other bit with probability `p_zero`.
 
-    The tally keeps only the distinct bit rows seen, packed. The 2^k reports are listed (``m``,
-    ``matrix()``, ``forward``, ``tally_counts``) for k <= 16: report code = the row read as a binary
-    number, bit 0 first.
+    The tally keeps only the distinct bit rows seen, packed. For k <= 16 the 2^k reports are listed
+    (``m``, ``matrix()``, ``forward``, ``tally_counts``); the code of a report is its row read as a
+    binary number, bit 0 first.
 
-    A class whose whole law this is sets `bits_are_independent` in its own body. What is proved of
-    unary encodings is then said of it, and not of the classes that inherit from it, which may have
-    another law.
+    If this is the whole law of a class, the class sets `bits_are_independent` in its own body. What
+    is proved of unary encodings is then said of it, and not of the classes that inherit from it,
+    which may have another law.
     """
 
     bits_are_independent: ClassVar[bool] = False
@@ -51,32 +51,33 @@ class IndependentBits(BitReports):
     @property
     @abstractmethod
     def p_hidden(self) -> float:
-        r"""Probability that the secret's own bit is reported as 0, without cancellation."""
+        r"""Probability that the secret's own bit is reported as 0, free of cancellation."""
 
     def tally_sums(self, sums: Any, n: int) -> Tally:
-        r"""Make the tally of which only the sums of the bits are known.
+        r"""Make the tally of reports of which only the sums of the bits are known.
 
-        They are enough for `inv`, with all its repairs, and for ``combine_results(tally, inv)``.
-        Standard errors, covariances and Wald's intervals are those of the unbiased estimate,
-        without repairs. The likelihood depends on which bits were reported together, so `mle`,
-        `ibu` and profile intervals are refused, and the estimate's gap is NaN.
+        The sums are enough for `inv`, with all its repairs, and for
+        ``combine_results(tally, inv)``. Standard errors, covariances and Wald's intervals are those
+        of the unbiased estimate, without repairs. The likelihood depends on which bits were
+        reported together, so `mle`, `ibu` and profile intervals are refused, and the estimate's gap
+        is NaN.
 
         Parameters
         ----------
         sums : array_like of int, shape (k,), or mapping or Series
-            In how many reports each secret's bit was 1, from 0 to n: in the alphabet's order, or by
-            label, of all secrets.
+            The number of reports, from 0 to n, in which each secret's bit was 1: in the alphabet's
+            order, or by label, for all secrets.
         n : int
             The number of reports.
 
         Raises
         ------
         AlphabetMismatch
-            If a label is unknown or missing, or an array has not one sum for each secret.
+            If a label is unknown or missing, or if an array does not have one sum for each secret.
         LikelihoodUnknown
-            If the class inherits from a unary encoding, and may have another law.
+            If the class inherits from a unary encoding, and so may have another law.
         ValueError
-            If a sum is no whole number from 0 to n, or a label occurs twice.
+            If a sum is not a whole number from 0 to n, or if a label occurs twice.
 
         Examples
         --------
@@ -147,7 +148,7 @@ class IndependentBits(BitReports):
     def _coins(
         self, own: exact.ExactProbability, other: exact.ExactProbability
     ) -> exact.ExactSampler:
-        """Sampler of bits with these exact probabilities, of which `epsilon` is the level."""
+        """Return the sampler of bits with these exact probabilities, whose level is `epsilon`."""
         return exact.ExactSampler(
             lambda secrets, random_bits: exact.independent_bits(
                 secrets, self.k, own, other, random_bits
@@ -157,8 +158,8 @@ class IndependentBits(BitReports):
 
     @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        # P(row | x) is that of a row in which no bit is the secret's, times the ratio of the bit x:
-        # p_one / p_zero if it is 1, (1 - p_one) / (1 - p_zero) if it is 0.
+        # P(row | x) is the probability of a row in which no bit is the secret's, times the ratio of
+        # bit x: p_one / p_zero if it is 1, (1 - p_one) / (1 - p_zero) if it is 0.
         scale, _ = split_factor(self._log_no_secret(reports))
         one, zero = self.p_one / self.p_zero, self.p_hidden / (1 - self.p_zero)
         return BitChannel(self.k, reports, one, zero, scale)
@@ -255,7 +256,7 @@ class BitsOfGivenProbabilities(IndependentBits):
 def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
     """True if theorems about unary encodings hold: the class itself declares independent bits.
 
-    A class that inherits from it may have another law, and must declare it again.
+    A class that inherits from it may have another law, so it must declare independent bits itself.
     """
     return isinstance(mechanism, IndependentBits) and bool(
         vars(type(mechanism)).get("bits_are_independent")

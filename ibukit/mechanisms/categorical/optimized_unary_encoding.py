@@ -21,7 +21,7 @@ from ibukit.privacy import closed_forms
 class OptimizedUnaryEncoding(IndependentBits):
     r"""Optimised unary encoding (OUE): one noisy bit for each secret.
 
-    The secret's bit is 1 with probability 1/2, every other with probability
+    The secret's bit is 1 with probability 1/2, every other bit with probability
     :math:`\frac{1}{e^\varepsilon+1}`. These probabilities satisfy epsilon-local differential
     privacy, tightly. Reports are simulated, see `Mechanism`.
 
@@ -35,8 +35,8 @@ class OptimizedUnaryEncoding(IndependentBits):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, where the other bits are 0 with a
-        probability that rounds to 1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.7 (where the probability that another bit is 0
+        rounds to 1 in doubles), or if there are fewer than two secrets.
 
     References
     ----------

@@ -29,7 +29,7 @@ from ibukit.tally.tally import Tally
 @truthful_at_infinity
 @dataclass(frozen=True)
 class RandomizedResponse(FiniteMechanism):
-    r"""k-RR: the secret itself with a probability, or else any of the others.
+    r"""k-RR: the report is the secret with a probability, or else any of the others.
 
     .. math::
 
@@ -51,9 +51,8 @@ class RandomizedResponse(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is neither inf nor a number from 5e-15 to about
-        :math:`36.7 + \log (k - 1)`, where P(truth) rounds to 1 in doubles, or there are fewer than
-        two secrets.
+        If `epsilon` is neither inf nor a number from 5e-15 to about :math:`36.7 + \log (k - 1)`
+        (where P(truth) rounds to 1 in doubles), or if there are fewer than two secrets.
 
     References
     ----------
@@ -93,7 +92,7 @@ class RandomizedResponse(FiniteMechanism):
 
     @property
     def lie(self) -> float:
-        r"""Probability of each other value, :math:`1 / (k - 1 + e^{\varepsilon})`."""
+        r"""Probability of each other report, :math:`1 / (k - 1 + e^{\varepsilon})`."""
         return float(self.truth * np.exp(-self.epsilon))
 
     @override
@@ -117,7 +116,8 @@ class RandomizedResponse(FiniteMechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
-        With probability truth - lie a report is the secret, else any value.
+        With probability truth - lie a report is the secret, otherwise a uniform draw from all
+        values.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

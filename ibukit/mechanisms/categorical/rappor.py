@@ -21,13 +21,13 @@ from ibukit.privacy import closed_forms
 class Rappor(IndependentBits):
     r"""Basic one-time RAPPOR: one noisy bit for each secret.
 
-    Each of k bits is kept with probability :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`,
-    else flipped.
+    Each of the k bits of the secret's one-hot row is kept with probability
+    :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`, else flipped.
 
     .. math:: P(b\mid x)=p^k\,e^{-(1/2+S(b)/2-b_x)\,\varepsilon}
 
-    with S(b) the number of ones. These probabilities satisfy epsilon-local differential privacy,
-    tightly. Reports are simulated, see `Mechanism`.
+    where S(b) is the number of ones. These probabilities satisfy epsilon-local differential
+    privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class Rappor(IndependentBits):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 73.4, where p rounds to 1 in doubles, or there
-        are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 73.4 (where p rounds to 1 in doubles), or if
+        there are fewer than two secrets.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Subset selection: the report is a set of secrets, more often one with the user's own."""
+"""Subset selection: the report is a set of secrets, more often one that holds the user's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_MATRIX_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class SubsetSelection(BitReports):
-    r"""The report is a set of `size` secrets, more often with the true one.
+    r"""The report is a set of `size` secrets, more often one with the true secret.
 
     The set S is drawn with
 
@@ -46,9 +46,10 @@ class SubsetSelection(BitReports):
     The user's own secret is in S with probability
     :math:`\frac{\mathrm{size}\;e^\varepsilon}{\mathrm{size}\;e^\varepsilon+k-\mathrm{size}}`; the
     rest of S is drawn uniformly. These probabilities satisfy epsilon-local differential privacy,
-    tightly. Reports are simulated, see `Mechanism`. A set of one secret is k-RR. Where
-    :math:`k / (e^{\varepsilon} + 1)` is whole, no epsilon-private mechanism has a smaller
-    asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
+    tightly. Reports are simulated, see `Mechanism`. A set of one secret is k-RR. If
+    :math:`k / (e^{\varepsilon} + 1)` is a whole number, no epsilon-private mechanism has a smaller
+    asymptotic error if the secrets are uniformly distributed; see
+    `ibukit.theory.least_asymptotic_mse`.
 
     Parameters
     ----------
@@ -57,26 +58,25 @@ class SubsetSelection(BitReports):
     epsilon : float
         Nats, for all pairs of secrets.
     size : int, optional
-        From 1 to k - 1. By default, of the two whole numbers next to
-        :math:`k / (e^{\varepsilon} + 1)` (but at least 1) the one with the smaller
+        From 1 to k - 1. The default is one of the two whole numbers next to
+        :math:`k / (e^{\varepsilon} + 1)`, but at least 1. Of these it is the one with the smaller
         :math:`(\mathrm{size}\,e^{\varepsilon} + k - \mathrm{size})^{2} / (\mathrm{size}\,(k -
-        \mathrm{size}))`, to which the asymptotic error at uniform secrets is proportional; the
-        smaller of two equal ones.
+        \mathrm{size}))`, to which the asymptotic error is proportional if the secrets are uniformly
+        distributed; if both values are equal, it is the smaller number.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about
-        :math:`36.7 + \log (k / \mathrm{size} - 1)`, where the secret is in the set with a
-        probability that rounds to 1 in doubles, there are fewer than two secrets, or `size` is not
-        a whole number from 1 to k - 1.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (k / \mathrm{size} - 1)`
+        (where the probability that the secret is in the set rounds to 1 in doubles), if there are
+        fewer than two secrets, or if `size` is not a whole number from 1 to k - 1.
 
     Notes
     -----
-    The C(k, size) reports are listed (``m``, ``matrix()``, ``forward``, ``tally_counts``) where the
-    matrix has at most :math:`2^{20}` entries: report code = place of the row among all, read as
-    binary numbers, bit 0 first. The unbiased estimator, each bit's frequency debiased, is the one
-    by the pseudo-inverse.
+    The C(k, size) reports are listed (``m``, ``matrix()``, ``forward``, ``tally_counts``) if the
+    matrix has at most :math:`2^{20}` entries. The code of a report is the place of its row among
+    all rows in ascending order, read as binary numbers, bit 0 first. The unbiased estimator, which
+    debiases each bit's frequency, is that of the pseudo-inverse.
 
     References
     ----------
@@ -147,7 +147,7 @@ class SubsetSelection(BitReports):
 
     @property
     def p_hidden(self) -> float:
-        r"""Probability that the secret is not in the set, without cancellation."""
+        r"""Probability that the secret is not in the set, free of cancellation."""
         out = (self.k - self.size) * np.exp(-self.epsilon)
         return float(out / (self.size + out))
 
@@ -160,8 +160,8 @@ class SubsetSelection(BitReports):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
         """Draw one report for each user: rows of 0 and 1 with `size` ones, shape (n, k)."""
         rows = np.zeros((len(secrets), self.k), dtype=np.uint8)
-        # First whether the set holds the secret, then the rest of the set, uniformly among the
-        # other secrets.
+        # First it is drawn whether the set holds the secret, then the rest of the set, uniformly
+        # among the other secrets.
         held = rng.random(len(secrets)) < self.p_one
         rows[held, secrets[held]] = 1
         for users, rest in (
@@ -214,7 +214,7 @@ class SubsetSelection(BitReports):
 
     @cached_property
     def _held(self) -> tuple[float, float]:
-        """Probability p_one / C(k-1, size-1) of a set with the secret: factor and logarithm."""
+        """Probability p_one / C(k-1, size-1) of each set with the secret: factor and logarithm."""
         sets = math.comb(self.k - 1, self.size - 1)
         log = math.log(self.p_one) - math.log(sets)
         return (self.p_one / sets, 0.0) if log >= MIN_LOG_FACTOR else (1.0, log)

@@ -21,30 +21,31 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
 
     Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of
     the report says whether entry x is above the threshold t. So the secret's own bit is 1 with
-    probability :math:`p=1-\frac12e^{\mathrm{nominal}\,(t-1)/2}`, every other with probability
-    :math:`q=\frac12e^{-\mathrm{nominal}\,t/2}`, each on its own: a unary encoding. The noisy
-    entries satisfy local differential privacy at the nominal level; the bits are more private.
-    Their tight level `epsilon` = :math:`\ln\frac{p(1-q)}{(1-p)q}` is below: 0.896 for a nominal 1
-    at the best threshold. Reports are simulated (as bits with these probabilities), see
-    `Mechanism`.
+    probability :math:`p=1-\frac12e^{\mathrm{nominal}\,(t-1)/2}`, every other bit with probability
+    :math:`q=\frac12e^{-\mathrm{nominal}\,t/2}`, all independently: this is a unary encoding. The
+    noisy entries satisfy local differential privacy at the nominal level; the bits are more
+    private. Their tight level `epsilon` = :math:`\ln\frac{p(1-q)}{(1-p)q}` is lower: 0.896, for
+    instance, if the nominal level is 1 and the threshold is the best one. Reports are simulated (as
+    bits with these probabilities), see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Alphabet or int
         The k secrets; reports are rows of k bits.
     epsilon : float
-        The level of the noise, nats; kept as ``nominal``. The attribute `epsilon` is the tight
+        The level of the noise in nats, kept as ``nominal``. The attribute `epsilon` is the tight
         level of the reports.
     threshold : float, optional
-        From 0 to 1. By default the one with the least :math:`q\,(1 - q) / (p - q)^{2}`, the
-        variance of the published estimate where a secret is rare; it is between 1/2 and 1.
+        From 0 to 1. By default the threshold with the least :math:`q\,(1 - q) / (p - q)^{2}`, which
+        is the variance of the published estimate for a rare secret; this threshold is between 1/2
+        and 1.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 73.4, `threshold` is not a number from 0 to 1, a
-        probability is not above :math:`2^{-53}`, the least that is drawn in doubles, or there are
-        fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 73.4, if `threshold` is not a number from 0 to 1,
+        if q or 1 - p is not above :math:`2^{-53}` (the least probability that is drawn in doubles),
+        or if there are fewer than two secrets.
 
     References
     ----------

@@ -40,15 +40,15 @@ class TightConstraints(GridMechanism):
         P(z\mid x)=\mu_z\,e^{-\varepsilon d(x,z)},\qquad\sum_z e^{-\varepsilon
         d(x,z)}\mu_z=1\text{ for every }x.
 
-    It exists where no :math:`\mu_{z}` is negative. These probabilities satisfy epsilon-d-privacy,
-    by the triangle inequality: :math:`M_{xz}/M_{yz}=e^{\varepsilon(d(y,z)-d(x,z))}`. For report z
-    the bound is attained between z and every other secret (and wherever z is at an end of a
-    shortest way), so each pair of secrets attains it with the reports that are these two secrets,
-    unless one of them is never reported :math:`(\mu_{z} = 0)`. Reports are simulated, see
-    `Mechanism`.
+    The mechanism exists if no :math:`\mu_{z}` is negative. These probabilities satisfy
+    epsilon-d-privacy, by the triangle inequality:
+    :math:`M_{xz}/M_{yz}=e^{\varepsilon(d(y,z)-d(x,z))}`. For report z the bound is attained between
+    z and every other secret (and wherever z is at an end of a shortest path). So for each pair of
+    secrets it is attained when one of the two is the report, unless that one is never reported
+    :math:`(\mu_{z} = 0)`. Reports are simulated, see `Mechanism`.
 
     On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In
-    the plane it exists from some epsilon on.
+    the plane it exists at every epsilon that is large enough.
 
     Parameters
     ----------
@@ -62,18 +62,19 @@ class TightConstraints(GridMechanism):
     ------
     Infeasible
         If some :math:`\mu_{z}` is negative. The message says at which larger epsilon the mechanism
-        exists: at a threshold that is found by bisection, and certainly where
+        exists: at a threshold that is found by bisection, and certainly at an epsilon for which
         :math:`\exp (-\varepsilon\,d(x, y))` summed over all :math:`y \ne x` is at most 1/2 for each
         x.
     ValueError
-        If `epsilon` is not a number above 0, or so small that :math:`\varepsilon` times the
-        largest distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d}` is at most
-        :math:`2^{-53}` for the least distance d of two secrets; or if the distances are no metric.
+        If `epsilon` is not a number above 0, or so small that :math:`\varepsilon` times the largest
+        distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d}` is at most
+        :math:`2^{-53}` for the least distance d of two secrets; or if the distances are not a
+        metric.
 
     Notes
     -----
     For metrics in general the levels at which the mechanism exists need not be an interval: it may
-    exist at some epsilon, not at a larger one, and again above. If
+    exist at some epsilon, not at a larger one, and then again at a still larger one. If
     :math:`R = \exp (-\varepsilon\,d) - I` has row sums of at most :math:`r \le 1 / 2`, then
     :math:`\mu = 1 - R\,\mu` gives :math:`\mu \ge 1 - r / (1 - r) \ge 0`.
 
@@ -119,7 +120,8 @@ class TightConstraints(GridMechanism):
 
     @cached_property
     def _mu(self) -> Floats:
-        # A pickle carries the parameters only, so the weights are solved for again after it.
+        # A pickle carries the parameters only, so after unpickling the weights are solved for
+        # again.
         mu = _weights(self.alphabet, self.epsilon)
         assert mu is not None  # the mechanism existed when it was made
         return mu
@@ -152,7 +154,7 @@ closed_forms.register(
 
 
 def _check_metric(distances: Floats) -> None:
-    """Raise ValueError if a way through other secrets is shorter than a distance."""
+    """Raise ValueError if a path through other secrets is shorter than a distance."""
     shortest = shortest_path(distances)
     if (shortest < distances * (1 - TRIANGLE_TOLERANCE)).any():
         x, y = np.argwhere(shortest < distances * (1 - TRIANGLE_TOLERANCE))[0]
@@ -168,7 +170,7 @@ def _weights(alphabet: Alphabet, epsilon: float) -> Floats | None:
     if not isinstance(alphabet, Line):
         return _solve(alphabet.distances(), epsilon)
     # On a line the equations have a closed form, that of `TruncatedGeometric`. They are not solved
-    # numerically: at a tiny epsilon the matrix exp(-eps d) rounds to one of ones only.
+    # numerically: at a tiny epsilon the matrix exp(-eps d) rounds to a matrix of ones.
     mu = np.full(len(alphabet), np.tanh(epsilon / 2))
     mu[[0, -1]] = 1 / (1 + np.exp(-epsilon))
     return mu if len(mu) > 1 else np.ones(1)
@@ -192,8 +194,9 @@ def _solve(distances: Floats, epsilon: float) -> Floats | None:
 
 def _infeasible_message(distances: Floats, epsilon: float) -> str:
     """Error message that names an epsilon at which the mechanism exists."""
-    # From `certain` on the other entries of each row of exp(-eps d) sum to at most 1/2, which is
-    # enough (see the Notes of the class). Below it, bisection finds one threshold of perhaps many.
+    # At an epsilon of at least `certain` the other entries of each row of exp(-eps d) sum to at
+    # most 1/2, which is enough (see the Notes of the class). Below it, bisection finds one
+    # threshold of perhaps many.
     k = len(distances)
     certain = float(np.log(2 * (k - 1)) / distances[~np.eye(k, dtype=bool)].min())
     low, high = epsilon, max(certain, epsilon)

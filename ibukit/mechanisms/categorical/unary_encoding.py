@@ -19,11 +19,11 @@ from ibukit.privacy import closed_forms
 class UnaryEncoding(BitsOfGivenProbabilities):
     r"""Unary encoding with any two probabilities: one noisy bit for each secret.
 
-    The secret's own bit is 1 with probability p, every other with probability q, each on its own.
-    These probabilities satisfy epsilon-local differential privacy, tightly, with
-    :math:`\varepsilon = \ln p\,(1 - q) / ((1 - p)\,q)`. `Rappor` is p = 1 - q,
-    `OptimizedUnaryEncoding` is p = 1/2. Local hashing with g buckets has the law of q = 1/g where
-    all hash functions are equally likely. Reports are simulated, see `Mechanism`.
+    The secret's own bit is 1 with probability p, every other bit with probability q, all
+    independently. These probabilities satisfy epsilon-local differential privacy, tightly, with
+    :math:`\varepsilon = \ln p\,(1 - q) / ((1 - p)\,q)`. `Rappor` is the case p = 1 - q,
+    `OptimizedUnaryEncoding` the case p = 1/2. Local hashing with g buckets has this law with
+    q = 1/g if all hash functions are equally likely. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class UnaryEncoding(BitsOfGivenProbabilities):
     Raises
     ------
     ValueError
-        If not 0 < q < p < 1, `q` or 1 - `p` is not above :math:`2^{-53}`, the least probability
-        that is drawn in doubles, or there are fewer than two secrets.
+        If 0 < q < p < 1 does not hold, if `q` or 1 - `p` is not above :math:`2^{-53}` (the least
+        probability that is drawn in doubles), or if there are fewer than two secrets.
 
     References
     ----------
@@ -101,7 +101,8 @@ closed_forms.register(UnaryEncoding, UNARY_FORMS)
 
 @exact_sampler(UnaryEncoding)
 def _unary_encoding_sampler(mechanism: UnaryEncoding) -> exact.ExactSampler:
-    # p and q are the fractions that their doubles are, so the level is computed from fractions.
+    # p and q are exactly the fractions that their doubles stand for, so the level is computed from
+    # fractions.
     p, q = Fraction(mechanism.p), Fraction(mechanism.q)
     drawn = mechanism._coins(exact.rational(p), exact.rational(q))
     return drawn._replace(epsilon=lambda: exact.log_rounded_up(p * (1 - q) / ((1 - p) * q)))

@@ -19,7 +19,7 @@ class Chances(NamedTuple):
 
     @property
     def log_odds(self) -> float:
-        """The tight level of a unary encoding with them, ln p (1 - q) / ((1 - p) q)."""
+        """The tight level ln p (1 - q) / ((1 - p) q) of a unary encoding with these p and q."""
         if self.p == 1 or self.q == 0:
             return math.inf
         # The two factors p / q and (1 - q) / (1 - p) as 1 + a difference: no cancellation.
@@ -29,9 +29,9 @@ class Chances(NamedTuple):
 def check_round(name: str, given: Any, ends: str) -> Chances:
     """Return the probabilities p > q of one round.
 
-    The brackets of `ends` tell whether q may be 0 (first) and p may be 1 (second).
+    The first bracket of `ends` tells whether q may be 0, the second whether p may be 1.
     """
-    # As objects, so that a missing or wrong entry reaches the check of its own.
+    # The entries are objects here, so that a missing or wrong one reaches its own check.
     pair = np.asarray(given, dtype=object)
     if isinstance(given, str) or pair.shape != (2,):
         raise ValueError(f"{name} must be two probabilities (p, q), got {given!r}")
@@ -46,7 +46,7 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 
 
 def check_levels(epsilon: Any, epsilon_inf: Any) -> tuple[float, float]:
-    """Return the levels of one report and of the kept answer; ValueError unless they ascend."""
+    """Return the levels of one report and the kept answer; ValueError unless the first is lower."""
     first = check_epsilon(epsilon, lambda eps: math.exp(-eps / 2))
     if is_infinite(epsilon_inf):
         raise ValueError(

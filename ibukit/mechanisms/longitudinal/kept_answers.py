@@ -16,12 +16,12 @@ class KeptAnswers(arguments.ReadOnlyArrays):
     """The memoised answers of users, as ``mechanism.keep(secrets)`` draws them.
 
     A device stores its answer for ever, and hands it to ``mechanism.release`` in each round. To
-    store it, pickle this object, or save `answers` and make the object again from them.
+    store answers, pickle this object, or save `answers` and make the object again from them.
 
     Parameters
     ----------
     mechanism : Memoised
-        The mechanism that drew them.
+        The mechanism that drew the answers.
     answers : array_like, n answers
         Codes, rows of bits, or rows of a seed and a bucket.
 
@@ -30,7 +30,7 @@ class KeptAnswers(arguments.ReadOnlyArrays):
     TypeError
         If the mechanism keeps no answer.
     AlphabetMismatch
-        If an answer is none of the mechanism's.
+        If an answer is not one that the mechanism can draw.
     """
 
     mechanism: Any

@@ -34,19 +34,19 @@ MAX_MATRIX_ENTRIES = 2**20
 class LinkedRounds(Mechanism):
     r"""T rounds of a memoised unary encoding, known to come from the same user.
 
-    The user keeps bits randomised by the permanent probabilities (p1, q1), and T times reports them
-    randomised afresh by the instantaneous probabilities (p2, q2), as in
-    `LongitudinalUnaryEncoding`. A report here is how often each bit was 1, a row of k counts from 0
-    to T: the order of the rounds tells nothing more. The secret's own bit is 1 in s rounds with
-    probability
+    The user keeps bits randomised by the permanent probabilities (p1, q1), and reports them T
+    times, each time randomised afresh by the instantaneous probabilities (p2, q2), as in
+    `LongitudinalUnaryEncoding`. A report here says how often each bit was 1: it is a row of k
+    counts from 0 to T. The order of the rounds tells nothing more. The secret's own bit is 1 in s
+    rounds with probability
 
     .. math::
        P_1(s)=\binom Ts\bigl(p_1\,p_2^s(1-p_2)^{T-s}+(1-p_1)\,q_2^s(1-q_2)^{T-s}\bigr),
 
-    any other bit with :math:`P_0(s)`, which has :math:`q_1` in the place of :math:`p_1`. So
-    :math:`P(s\mid x)=P_1(s_x)\prod_{y\ne x}P_0(s_y)`, and with :math:`L=P_1/P_0`, which grows with
-    s, the tight level is `epsilon` :math:`=\ln L(T)/L(0)`. It grows with T towards `epsilon_inf`,
-    the level of the kept bits. Reports are simulated, see `Mechanism`.
+    any other bit with probability :math:`P_0(s)`, which has :math:`q_1` in the place of
+    :math:`p_1`. So :math:`P(s\mid x)=P_1(s_x)\prod_{y\ne x}P_0(s_y)`, and with :math:`L=P_1/P_0`,
+    which grows with s, the tight level is `epsilon` :math:`=\ln L(T)/L(0)`. This level grows with T
+    towards `epsilon_inf`, the level of the kept bits. Reports are simulated, see `Mechanism`.
 
     Rounds of one user that are pooled as if they were of different users still give a consistent
     estimate, but one with a larger variance than this likelihood's, and with standard errors that
@@ -66,13 +66,13 @@ class LinkedRounds(Mechanism):
     Raises
     ------
     ValueError
-        If these inequalities do not hold, `rounds` is not a whole number from 1 to 65535, or there
-        are fewer than two secrets.
+        If these inequalities do not hold, if `rounds` is not a whole number from 1 to 65535, or if
+        there are fewer than two secrets.
 
     Notes
     -----
     The channel packs several counts into a byte, for example five counts if there are two rounds,
-    and three if there are five; from 256 rounds on it writes out a number for each secret and
+    and three if there are five; with 256 rounds or more it writes out a number for each secret and
     distinct report. The estimate of `inv` is the published one: it averages the rounds.
 
     References
@@ -129,7 +129,7 @@ class LinkedRounds(Mechanism):
     def epsilon_inf(self) -> float:
         """The tight level of the kept bits, and so of any number of rounds.
 
-        It is inf where the kept bits are the truth.
+        It is inf if the kept bits are the truth.
         """
         return self.permanent.log_odds
 
@@ -137,7 +137,7 @@ class LinkedRounds(Mechanism):
     def epsilon(self) -> float:  # type: ignore[override]
         r"""The tight level of all rounds together, :math:`\ln L(T) / L(0)`.
 
-        In nats, for all pairs of secrets.
+        It is in nats, and holds for all pairs of secrets.
         """
         # L grows with s, so two secrets' probabilities differ most for a report with T ones of one
         # secret's bit, and none of the other's.
@@ -147,7 +147,8 @@ class LinkedRounds(Mechanism):
     @cached_property
     def _log_laws(self) -> tuple[Floats, Floats]:
         """Logarithms of P1(s) and P0(s), s = 0..T."""
-        # Mixtures of two binomial laws, of a kept 1 and a kept 0, summed in logarithms.
+        # These are mixtures of two binomial laws, for a kept 1 and for a kept 0, summed in
+        # logarithms.
         t, s = self.rounds, np.arange(self.rounds + 1)
         choices = gammaln(t + 1) - gammaln(s + 1) - gammaln(t - s + 1)
         kept = np.array([xlogy(s, p) + xlog1py(t - s, -p) for p in self.instantaneous])
@@ -200,12 +201,13 @@ class LinkedRounds(Mechanism):
 
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """L of each secret's own count, times the row's probability if no secret mattered.
+        """L of each secret's count, times the probability of the row without a secret.
 
-        The counts are packed where they fit into a byte.
+        The counts are packed if they fit into a byte.
         """
         scale, _ = split_factor(self._log_no_secret(reports))
-        # P(row | x) is that of a row in which no bit is the secret's, times L of the count of x.
+        # P(row | x) is the probability of a row in which no bit is the secret's, times L of the
+        # count of x.
         if self.rounds < MAX_LEVELS:
             return LookupChannel(
                 self.k, pack_levels(reports, self.rounds + 1), self.level_ratios, scale
@@ -240,7 +242,7 @@ class LinkedRounds(Mechanism):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimator: rounds averaged, each bit's frequency debiased.
+        """The published estimator: it averages the rounds and debiases the bits' shares.
 
         It need not sum to 1.
         """

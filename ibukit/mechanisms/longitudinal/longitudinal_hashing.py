@@ -1,4 +1,4 @@
-"""Memoised local hashing: a kept hash function and noisy bucket, and fresh noise a round."""
+"""Memoised local hashing: a kept hash function and noisy bucket, and fresh noise in each round."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ class LongitudinalHashing(Memoised, HashedReports):
     A user draws a seed, hashes the secret to a bucket 0..g-1, and keeps the seed and the bucket
     randomised by k-RR at `epsilon_inf`. Each round randomises the kept bucket afresh, as in
     `LongitudinalResponse` with g values. So one report has the law of `LocalHashing` at `epsilon`,
-    tightly. Reports are simulated, see `Mechanism`; for people, `keep` draws the seed and the
-    bucket once, without roundings, and `release` one report of them.
+    tightly. Reports are simulated, see `Mechanism`; for real people, `keep` draws the seed and the
+    bucket once, without roundings, and `release` draws one report of them in each round.
 
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets. Reports are rows (seed, bucket), integers, as of `LocalHashing`.
+        The k secrets. Reports are rows (seed, bucket), integers, as for `LocalHashing`.
     epsilon : float
         The level of one report, nats, for all pairs of secrets.
     epsilon_inf : float
         The level of what is kept, and so of any number of reports; above `epsilon`.
     g : int, optional
-        The number of buckets, at least 2; by default the best for one report, as of `LocalHashing`.
+        The number of buckets, at least 2; by default the best for one report, as for
+        `LocalHashing`.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not below `epsilon_inf`, or as for `LocalHashing`.
+        If `epsilon` is not below `epsilon_inf`, or for one of the reasons given for `LocalHashing`.
 
     References
     ----------
@@ -80,7 +81,7 @@ class LongitudinalHashing(Memoised, HashedReports):
 
     @cached_property
     def rounds(self) -> LongitudinalResponse:
-        """The two rounds on the buckets: k-RR, which is kept, and k-RR on it."""
+        """The two rounds on the buckets: k-RR, which is kept, and k-RR on its answer."""
         return LongitudinalResponse(self.g, self.epsilon, self.epsilon_inf)
 
     @override

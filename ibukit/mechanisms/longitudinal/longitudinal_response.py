@@ -25,15 +25,15 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class LongitudinalResponse(Memoised, FiniteMechanism):
-    r"""One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
+    r"""One report of memoised k-RR (L-GRR): fresh k-RR on a kept answer by k-RR.
 
-    The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is
+    The first round is k-RR at `epsilon_inf`. The second is k-RR at the level that makes one report
     k-RR at `epsilon`, tightly: :math:`e^{\varepsilon_2}=1+\frac{c\,(A+k)}{A-c}` with
     :math:`A = e^{\varepsilon_{\mathrm{inf}}} - 1` and :math:`c = e^{\varepsilon} - 1`. (The formula
     of the paper that proposed L-GRR is this one for k = 2 only; for more secrets it leaves out the
-    k - 2 other ways, and the reports are more private and less useful than asked for.) Reports are
-    simulated, see `Mechanism`; for people, `keep` draws the answer once, without roundings, and
-    `release` one report of it.
+    other k - 2 values that the kept answer may have, so that the reports are more private and less
+    useful than asked for.) Reports are simulated, see `Mechanism`; for real people, `keep` draws
+    the answer once, without roundings, and `release` draws one report of it in each round.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class LongitudinalResponse(Memoised, FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not below `epsilon_inf`, one of them is not a level of `RandomizedResponse`,
-        or there are fewer than two secrets.
+        If `epsilon` is not below `epsilon_inf`, if one of them is not a level of
+        `RandomizedResponse`, or if there are fewer than two secrets.
 
     References
     ----------

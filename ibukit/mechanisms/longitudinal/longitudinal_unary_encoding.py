@@ -29,13 +29,14 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     The first time a user reports, the bits of the one-hot secret are randomised by the *permanent*
     probabilities, and kept. Each round then randomises the kept bits afresh, by the *instantaneous*
-    probabilities. A pair (p, q) makes a 1 of a 1 with probability p, and of a 0 with probability q.
-    So in one report alone the secret's own bit is 1 with probability :math:`p_1p_2+(1-p_1)\,q_2`,
-    any other with probability :math:`q_1p_2+(1-q_1)\,q_2`: a unary encoding, with tight level
-    `epsilon`. However many rounds there are, they tell no more than the kept bits, whose level is
-    `epsilon_inf`. `LinkedRounds` treats all rounds of one user as a single report, with the right
-    probabilities. Reports are simulated, see `Mechanism`; for people, `keep` draws the bits once,
-    without roundings, and `release` one report of them.
+    probabilities. With a pair (p, q), a bit becomes 1 with probability p if it was 1, and with
+    probability q if it was 0. So in one report alone the secret's own bit is 1 with probability
+    :math:`p_1p_2+(1-p_1)\,q_2`, any other bit with probability :math:`q_1p_2+(1-q_1)\,q_2`: this is
+    a unary encoding with the tight level `epsilon`. However many rounds there are, they tell no
+    more than the kept bits, whose level is `epsilon_inf`. `LinkedRounds` treats all rounds of one
+    user as a single report, with the right probabilities. Reports are simulated, see `Mechanism`;
+    for real people, `keep` draws the bits once, without roundings, and `release` draws one report
+    of them in each round.
 
     The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE)
     and `rappor` (the two stages of basic RAPPOR), from the levels or the parameters of their
@@ -53,8 +54,9 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     Raises
     ------
     ValueError
-        If these inequalities do not hold, one of the report's probabilities is not above
-        :math:`2^{-53}`, the least that is drawn in doubles, or there are fewer than two secrets.
+        If these inequalities do not hold, if one of the report's probabilities is not above
+        :math:`2^{-53}` (the least that is drawn in doubles), or if there are fewer than two
+        secrets.
 
     References
     ----------
@@ -98,7 +100,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def osue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-OSUE: OUE once, then SUE each round; one report is OUE's at `epsilon`."""
+        """L-OSUE: OUE once, then SUE each round; one report is that of OUE at `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _oue_round(permanent), _symmetric_round(first, permanent))
 
@@ -106,7 +108,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def sue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-SUE: SUE once, then SUE each round; one report is RAPPOR's at `epsilon`."""
+        """L-SUE: SUE once, then SUE each round; one report is that of RAPPOR at `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _sue_round(permanent), _symmetric_round(first / 2, permanent / 2))
 
@@ -114,7 +116,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def oue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-OUE: OUE once, then each round with p2 = 1/2 and the q2 that gives `epsilon`."""
+        """L-OUE: OUE once, then rounds with p2 = 1/2 and the q2 that gives `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _oue_round(permanent), _half_round(_oue_round(permanent), first))
 
@@ -122,7 +124,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def soue(
         cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
-        """L-SOUE: SUE once, then each round with p2 = 1/2 and the q2 that gives `epsilon`."""
+        """L-SOUE: SUE once, then rounds with p2 = 1/2 and the q2 that gives `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
         return cls(alphabet, _sue_round(permanent), _half_round(_sue_round(permanent), first))
 
@@ -130,10 +132,10 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def rappor(
         cls, alphabet: Alphabet | int, f: float, p: float, q: float
     ) -> LongitudinalUnaryEncoding:
-        """Basic RAPPOR of two stages, one bit a secret, by its paper's f, p and q.
+        """Basic RAPPOR of two stages, one bit for each secret, by its paper's f, p and q.
 
-        A bit is replaced by a fair coin with probability f, for ever. Each round reports 1 with
-        probability q where the kept bit is 1, else with probability p.
+        With probability f, a bit is replaced by a fair coin, for ever. Each round reports 1 with
+        probability q if the kept bit is 1, else with probability p.
         """
         lost = arguments.fraction("f", f, "[)")
         q, p = arguments.fraction("q", q, "()"), arguments.fraction("p", p, "()")
@@ -148,7 +150,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def epsilon_inf(self) -> float:
         """The tight level of the kept bits, and so of any number of rounds.
 
-        It is inf where the kept bits are the truth.
+        It is inf if the kept bits are the truth.
         """
         return self.permanent.log_odds
 
@@ -165,7 +167,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     @property
     @override
     def p_hidden(self) -> float:
-        # The kept bit is 1 and reported as 0, or kept as 0 and reported as 0.
+        # The secret's bit is kept as 1 and reported as 0, or kept as 0 and reported as 0.
         p, q = self.instantaneous
         return self.permanent.p * (1 - p) + (1 - self.permanent.p) * (1 - q)
 
@@ -176,7 +178,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """Simulate the bits that users keep, shape (n, k); people's are drawn by `keep`."""
+        """Simulate the bits that users keep, shape (n, k); `keep` draws those of people."""
         rows = (rng.random((len(secrets), self.k)) < self.permanent.q).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.permanent.p
         return rows

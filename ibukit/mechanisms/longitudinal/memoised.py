@@ -18,27 +18,27 @@ from ibukit.mechanisms.longitudinal.kept_answers import KeptAnswers
 class Memoised(Mechanism):
     """A mechanism for several reports of one person.
 
-    `keep` draws the answer that a person keeps, and `release` one report of it. However many
-    reports there are, they tell no more than the kept answer, whose level is `release_epsilon`;
-    one report alone has the level `epsilon`. A second draw of a kept answer for the same secret
-    adds another `release_epsilon`, so `release` does not take secrets.
+    `keep` draws the answer that a person keeps, and `release` draws one report of it. However many
+    reports there are, they tell no more than the kept answer, whose level is `release_epsilon`; one
+    report alone has the level `epsilon`. To draw a second answer for the same secret adds another
+    `release_epsilon`, so `release` does not take secrets.
 
     The exact sampler that is registered for a class draws the kept answers.
     """
 
     def keep(self, secrets: ArrayLike, *, codes: bool = False) -> KeptAnswers:
-        """Draw the answers that users keep, without a rounding: once in a user's life.
+        """Draw the answers that users keep, without a rounding: once in each user's life.
 
-        Random bits are those of the operating system. The level of a kept answer is
-        `release_epsilon`. Call it again for the same users and both answers together have twice
-        that level: store what it returns.
+        The random bits are those of the operating system. The level of a kept answer is
+        `release_epsilon`. If `keep` is called again for the same users, both answers together have
+        twice that level: so store what it returns.
 
         Parameters
         ----------
         secrets : sequence, n labels
             The users' true values, as for `randomize`.
         codes : bool
-            Secrets are places instead of labels.
+            Whether the secrets are given as places instead of labels.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Memoised(Mechanism):
 
     @override
     def release(self, secrets: Any, *, codes: bool = False) -> NDArray[Any]:
-        """Draw one report of each kept answer, without a rounding: once a round.
+        """Draw one report of each kept answer, without a rounding: once in each round.
 
         Parameters
         ----------
@@ -63,17 +63,18 @@ class Memoised(Mechanism):
             What ``mechanism.keep(secrets)`` returned when the users began. Secrets themselves are
             refused: drawing an answer anew in each round would tell the secret in the end.
         codes : bool
-            Reports that can be listed are places instead of labels.
+            Whether reports that can be listed are returned as places instead of labels.
 
         Returns
         -------
         ndarray, n reports
-            As `tally` takes them.
+            The reports, in the form that `tally` takes.
 
         Raises
         ------
         NoExactSampler
-            If secrets are given instead of kept answers, or there is no such sampler.
+            If secrets are given instead of kept answers, or if there is no sampler without
+            roundings.
         ValueError
             If the answers were kept by another mechanism.
         """

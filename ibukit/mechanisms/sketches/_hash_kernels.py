@@ -1,19 +1,19 @@
 """Hash family, version 1: the bucket of a secret under a seed, and the secrets in a bucket.
 
 Everything is arithmetic on 64-bit unsigned integers that wrap around, so that a seed gives the same
-buckets on every machine. With the constants of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a
-seed becomes a key by one finaliser, and the key the start of a stream, of which secret x takes
-number x:
+buckets on every machine. The constants are those of SplitMix64 (Steele, Lea and Flood, OOPSLA
+2014). Its finaliser turns a seed into a key, the key starts a stream of words, and secret x takes
+word number x of this stream:
 
     key = mix(seed + GAMMA),   word(x) = mix(key + (x + 1) GAMMA).
 
-A word u becomes a bucket by the high half of the product u g (Lemire, 2019). Where the low half is
-below 2^64 mod g the next word mix(u + GAMMA) is taken, so that every bucket comes from equally many
-words. Balanced buckets come from a shuffle of the secrets (Fisher and Yates) by words of the same
-stream: the secret at place i has bucket i mod g.
+The bucket of a word u is the high half of the product u g (Lemire, 2019). If the low half is below
+2^64 mod g, the next word mix(u + GAMMA) is taken, so that every bucket comes from equally many
+words. Balanced buckets come from a shuffle of the secrets (Fisher and Yates), for which words of
+the same stream are taken: the secret at place i has bucket i mod g.
 
-Never change what is computed here: reports that were collected name hash functions by their seeds.
-Another family is another version, with a name of its own.
+Never change what is computed here: reports that were collected name their hash functions by seeds.
+Another family must be another version, with a name of its own.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ LOW_HALF = np.uint64(0xFFFFFFFF)
 
 @njit()
 def mix(word: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64, one to one."""
+    """The finaliser of SplitMix64, which is one to one."""
     word = (word ^ (word >> np.uint64(30))) * FIRST_FACTOR
     word = (word ^ (word >> np.uint64(27))) * SECOND_FACTOR
     return word ^ (word >> np.uint64(31))
@@ -55,7 +55,7 @@ def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
     k = len(order)
     for x in range(k):
         order[x] = x
-    # Place i is swapped with a uniform one of 0..i, drawn from word i of the key's stream.
+    # Place i is swapped with a uniform place of 0..i, drawn from word i of the key's stream.
     for i in range(k - 1, 0, -1):
         j = np.int64(bucket_of(mix(key + np.uint64(i) * GAMMA), np.uint64(i + 1)))
         order[i], order[j] = order[j], order[i]
@@ -121,7 +121,7 @@ def supports(reports: Ints, k: int, g: int, balanced: bool) -> NDArray[np.uint8]
 
 @njit()
 def support_counts(reports: Ints, weights: Floats, k: int, g: int, balanced: bool) -> Floats:
-    """Total weight of the reports that support each secret; no list of their rows is kept."""
+    """Total weight of the reports that support each secret; their rows of bits are not kept."""
     total = np.zeros(k)
     order = np.empty(k, dtype=np.int64)
     row = np.empty((k + 7) // 8, dtype=np.uint8)

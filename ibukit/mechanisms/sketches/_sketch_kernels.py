@@ -1,9 +1,9 @@
 """Hash functions of sketches, and the bits of reports at each secret's bucket.
 
-Version 1 of the family: with uint64 arithmetic that wraps around, and G and the finaliser `mix` of
-local hashing, the hash of secret x (its place in the alphabet) under function `row` is v =
-mix(mix(seed + (row + 1) G) + (x + 1) G), and its bucket is floor((v >> 32) width / 2^32). Change
-neither: reports were made with it.
+Version 1 of the family: the arithmetic is that of uint64, which wraps around; G and the finaliser
+`mix` are those of local hashing. The hash of secret x (its place in the alphabet) under function
+`row` is v = mix(mix(seed + (row + 1) G) + (x + 1) G), and its bucket is floor((v >> 32) width /
+2^32). Change neither formula: reports were made with both.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def fill_buckets(out: NDArray[np.int32], row: int, width: int, seed: int) -> Non
 
 @njit()
 def buckets(rows: Ints, k: int, width: int, seed: int) -> NDArray[np.int32]:
-    """The buckets of k secrets under each of some functions, shape (len(rows), k)."""
+    """The buckets of k secrets under each of several functions, shape (len(rows), k)."""
     out = np.empty((rows.size, k), dtype=np.int32)
     for i in range(rows.size):
         fill_buckets(out[i], rows[i], width, seed)
@@ -63,7 +63,7 @@ def bits_of_secrets(
 
 @njit()
 def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, seed: int) -> None:
-    """The bits that each secret sets in a cohort's Bloom filter, each once, and how many they are.
+    """The bits that each secret sets in a cohort's Bloom filter, each once, and their numbers.
 
     `out` has shape (k, hashes); hash i of a cohort is function cohort * hashes + i of the family.
     """
@@ -95,7 +95,7 @@ def filter_levels(
     n_codes: int,
     per_byte: int,
 ) -> NDArray[np.uint8]:
-    """For each report and secret, codes[ones, zeros] of its bits; `per_byte` codes to a byte."""
+    """For each report and secret, codes[ones, zeros] of the secret's bits; `per_byte` to a byte."""
     levels = np.empty((len(packed), (k + per_byte - 1) // per_byte), dtype=np.uint8)
     own, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
     for z in range(len(packed)):
@@ -120,10 +120,10 @@ def filter_levels(
 def farthest_filters(
     cohorts: int, k: int, bits: int, hashes: int, seed: int, own: float, other: float
 ) -> float:
-    """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs."""
+    """The largest |Bx without By| own + |By without Bx| other over all cohorts and pairs."""
     places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
-    # Two filters of `size` bits each share none, if there are enough bits. A pair that reaches this
-    # bound up to rounding ends the search.
+    # The bound: if there are enough bits, two filters of `size` bits each share none. A pair that
+    # reaches this bound up to rounding ends the search.
     size = min(hashes, bits)
     bound = (1 - 1e-12) * (size * max(own, other) + min(size, bits - size) * min(own, other))
     largest = 0.0
@@ -137,7 +137,7 @@ def farthest_filters(
                     for j in range(sizes[y]):
                         if places[x, i] == places[y, j]:
                             shared += 1
-                # Bits of x alone and of y alone, in both roles.
+                # The numbers of bits of x alone and of y alone, each in both roles.
                 a, b = sizes[x] - shared, sizes[y] - shared
                 largest = max(largest, a * own + b * other, b * own + a * other)
             if largest >= bound:

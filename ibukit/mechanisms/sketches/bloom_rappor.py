@@ -35,15 +35,17 @@ MAX_HASHES = 15
 class BloomRappor(NumberedBits):
     r"""RAPPOR with Bloom filters: one noisy filter of the user's cohort.
 
-    Each user belongs to one of `cohorts`, at random. For secret x the cohort's hash functions make
-    at most `hashes` of the `bits` bits 1, those in the set :math:`B_{x}`. The permanent response
-    makes each bit 1 with probability f/2, 0 with probability f/2, and leaves it otherwise; the
-    instantaneous one reports 1 with probability q where the result is 1, else p. So one report has
-    1 with probability :math:`q^*=f(p+q)/2+(1-f)\,q` on the bits of :math:`B_x`, and
-    :math:`p^*=f(p+q)/2+(1-f)\,p` elsewhere, independently. With t of the :math:`|B_{x}|` bits
+    Each user belongs to one of several cohorts, at random; their number is `cohorts`. For secret x
+    the cohort's hash functions set to 1 those of the `bits` bits that are in the set :math:`B_{x}`,
+    at most `hashes` of them. The permanent response makes each bit 1 with probability f/2, 0 with
+    probability f/2, and otherwise leaves it as it is; the instantaneous response then reports 1
+    with probability q if the result is 1, and with probability p if it is 0. So in one report a bit
+    of :math:`B_x` is 1 with probability :math:`q^*=f(p+q)/2+(1-f)\,q`, and any other bit with
+    probability :math:`p^*=f(p+q)/2+(1-f)\,p`, all independently. With t of the :math:`|B_{x}|` bits
     reported as 1, :math:`P(\text{cohort},\text{report}\mid
-    x)\propto(q^*/p^*)^t\bigl((1-q^*)/(1-p^*)\bigr)^{|B_x|-t}`. Hash functions of one secret may
-    coincide, then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see `Mechanism`.
+    x)\propto(q^*/p^*)^t\bigl((1-q^*)/(1-p^*)\bigr)^{|B_x|-t}`. Two hash functions may set the same
+    bit for a secret; then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see
+    `Mechanism`.
 
     The hash functions are public and known: the likelihood is that of the whole filter, exactly.
 
@@ -55,14 +57,14 @@ class BloomRappor(NumberedBits):
     bits : int
         Size of the filter.
     hashes : int
-        Hash functions of a cohort, at most 15.
+        Number of hash functions of a cohort, at most 15.
     cohorts : int
         Number of cohorts.
     f : float
-        Probability that the permanent response says nothing of a bit, from 0 to less than 1.
+        Probability that the permanent response says nothing about a bit, from 0 to less than 1.
     p, q : float
-        Probabilities that a bit 0, and a bit 1, of the permanent response is reported as 1. They
-        must differ.
+        Probabilities that a bit of the permanent response is reported as 1: p if the bit is 0, q if
+        it is 1. They must differ.
     seed : int
         Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are
         taken.
@@ -70,16 +72,17 @@ class BloomRappor(NumberedBits):
     Raises
     ------
     ValueError
-        If `bits`, `hashes`, `cohorts` or `seed` is no whole number or out of range, `f`, `p` or `q`
-        is no probability, p and q are equal, p* or q* is closer to 0 or 1 than :math:`2^{-53}`,
-        there are fewer than two secrets, or all have the same filter in each cohort.
+        If `bits`, `hashes`, `cohorts` or `seed` is not a whole number or is out of range, if `f`,
+        `p` or `q` is not a probability, if p and q are equal, if p* or q* is closer to 0 or 1 than
+        :math:`2^{-53}`, if there are fewer than two secrets, or if all secrets have the same filter
+        in each cohort.
 
     Notes
     -----
     `epsilon` is the tight level of one report, `lifetime_epsilon` that of all reports that one
     permanent response can ever give. The published analysis fits debiased counts of bits by lasso
-    and least squares; `inv` is the least squares fit to all secrets, which is unbiased where the
-    filters are independent.
+    and least squares; `inv` is the least squares fit to all secrets, which is unbiased if the
+    filters are linearly independent.
 
     References
     ----------
@@ -175,13 +178,13 @@ class BloomRappor(NumberedBits):
     def epsilon(self) -> float:  # type: ignore[override]
         r"""The tight level of one report, nats, for all pairs of secrets.
 
-        It is the largest :math:`|B_x\setminus B_y|\max(a,b)-|B_y\setminus B_x|\min(a,b)` over
-        cohorts and pairs, where a and b are :math:`\ln(q^*/p^*)` and
+        It is the largest :math:`|B_x\setminus B_y|\max(a,b)-|B_y\setminus B_x|\min(a,b)` over all
+        cohorts and pairs of secrets, where a and b are :math:`\ln(q^*/p^*)` and
         :math:`\ln\frac{1-q^*}{1-p^*}`.
         """
-        # Reports of two secrets differ in law only on bits that one of the filters has. On a bit of
-        # Bx without By the log-ratio is at most max(a, b), on one of By without Bx at most
-        # -min(a, b), and both are attained by some report.
+        # Reports of two secrets differ in law only on bits that just one of the filters has. On a
+        # bit of Bx without By the log-ratio is at most max(a, b), on a bit of By without Bx at most
+        # -min(a, b), and some report attains both.
         one, zero = self._log_ratios
         return self._farthest(max(one, zero), -min(one, zero))
 
@@ -189,8 +192,9 @@ class BloomRappor(NumberedBits):
     def lifetime_epsilon(self) -> float:
         r"""The tight level of the permanent response, which no number of reports exceeds.
 
-        It counts :math:`\ln ((1 - f / 2) / (f / 2))` for each bit in which two filters differ; inf
-        where f is 0. The reports of one user that share a permanent response approach it.
+        It adds up :math:`\ln ((1 - f / 2) / (f / 2))` over the bits in which two filters differ,
+        for the pair with the largest number of such bits; it is inf if f is 0. The more reports of
+        one user share a permanent response, the closer they come to this level.
         """
         if self.f == 0:
             return math.inf
@@ -199,7 +203,7 @@ class BloomRappor(NumberedBits):
         return self._farthest(each, each)
 
     def _farthest(self, own: float, other: float) -> float:
-        """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs."""
+        """The largest |Bx without By| own + |By without Bx| other over all cohorts and pairs."""
         return _sketch_kernels.farthest_filters(
             self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other
         )
@@ -218,8 +222,8 @@ class BloomRappor(NumberedBits):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
         n = len(secrets)
         cohorts, uniform = rng.integers(0, self.cohorts, n), rng.random((n, self.bits))
-        # All bits are drawn as clear ones first; those of the secret's filter are judged again by
-        # the same uniform numbers, once for each hash function.
+        # All bits are first drawn as bits that the filter does not set; those of the secret's
+        # filter are then judged again by the same uniform numbers, once for each hash function.
         ones = uniform < self.p_clear
         for i in range(self.hashes):
             own = _sketch_kernels.buckets_of(
@@ -232,7 +236,7 @@ class BloomRappor(NumberedBits):
     def channel(self, reports: NDArray[Any]) -> LookupChannel:
         cohorts, packed = self._split(reports)
         # With t ones among the |B_x| bits of secret x, its likelihood ratio depends on the pair (t,
-        # |B_x| - t) alone, of which there are few: the channel keeps a small code of it.
+        # |B_x| - t) alone. There are few such pairs, so the channel keeps a small code of each.
         codes, table, _ = self._table
         levels = _sketch_kernels.filter_levels(
             cohorts,
@@ -257,9 +261,9 @@ class BloomRappor(NumberedBits):
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.uint8], Floats, float]:
-        """Code of each (ones, zeros); likelihood ratios by code, over the largest; its logarithm.
+        """Code of each (ones, zeros); likelihood ratio of each code; logarithm of the largest.
 
-        Filters have from one bit to `hashes`.
+        The ratios are divided by the largest one. A filter has from one bit to `hashes` bits.
         """
         bits = np.add.outer(np.arange(self.hashes + 1), np.arange(self.hashes + 1))
         ones, zeros = np.nonzero((bits > 0) & (bits <= self.hashes))
@@ -270,8 +274,9 @@ class BloomRappor(NumberedBits):
         return codes, np.exp(logs - logs.max()), float(logs.max())
 
     def _log_factor(self, packed: NDArray[np.uint8]) -> Floats:
-        """Log-probability of each report of an empty filter, and what the table leaves out."""
-        # All bits clear, times the largest likelihood ratio, over the number of cohorts.
+        """Log-probability of each report for an empty filter, plus what the table leaves out."""
+        # The probability if the filter sets no bit, times the largest likelihood ratio, divided by
+        # the number of cohorts.
         ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
         empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
         return empty + self._table[2] - math.log(self.cohorts)
@@ -290,7 +295,8 @@ class BloomRappor(NumberedBits):
     def fit_filters(self, cohorts: Sequence[int], shares: Floats, ones: Floats) -> Floats:
         """Return the least squares fit of all secrets to the ones of some cohorts.
 
-        `shares` are the frequencies of these cohorts, `ones` those of each bit in them.
+        `shares` are the frequencies of these cohorts, `ones` the frequencies of ones at each bit in
+        them.
         """
         # In each cohort the debiased frequencies of the bits are fitted by theta @ filters, and the
         # cohorts' normal equations are added up, weighted by their shares.
@@ -308,25 +314,25 @@ class BloomRappor(NumberedBits):
         return np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
 
     def tally_sums(self, sums: ArrayLike, n: ArrayLike) -> Tally:
-        r"""Make the tally of which only the sums of the bits are known, for each cohort.
+        r"""Make the tally of reports of which only the sums of bits by cohort are known.
 
-        They are enough for `inv`, with standard errors, covariances and Wald's intervals of the
-        unbiased estimate. The likelihood depends on which bits were reported together: `mle`, `ibu`
-        and profile intervals are refused, and the estimate's gap is NaN.
+        The sums are enough for `inv`, with standard errors, covariances and Wald's intervals of the
+        unbiased estimate. The likelihood depends on which bits were reported together, so `mle`,
+        `ibu` and profile intervals are refused, and the estimate's gap is NaN.
 
         Parameters
         ----------
         sums : array_like of int, shape (cohorts, bits)
-            In how many reports of each cohort each bit was 1.
+            For each cohort, the number of its reports in which each bit was 1.
         n : array_like of int, shape (cohorts,)
-            The numbers of reports.
+            The number of reports of each cohort.
 
         Raises
         ------
         AlphabetMismatch
             If `sums` or `n` has another shape.
         ValueError
-            If a sum is no whole number from 0 to the cohort's n.
+            If a sum is not a whole number from 0 to the cohort's n.
 
         Examples
         --------

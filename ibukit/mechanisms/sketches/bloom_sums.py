@@ -19,14 +19,14 @@ from ibukit.mechanisms.categorical.bit_sums import BitSums
 class BloomSums(BitSums):
     r"""Sums of the bits of `BloomRappor` reports in each cohort, without the reports.
 
-    Codes 0..cohorts * bits - 1 of a tally are the bits, cohort by cohort, counted by their sums;
-    the codes that follow are the cohorts, counted by their reports. The estimate is the least
-    squares fit of `inv`, whose covariances come from those of the bits: given the secret they are
-    independent.
+    In a tally, codes 0..cohorts * bits - 1 stand for the bits, cohort by cohort, with their sums as
+    counts; the codes that follow stand for the cohorts, with their numbers of reports as counts.
+    The estimate is the least squares fit of `inv`. Its covariances come from those of the bits,
+    which are independent given the secret.
     """
 
     def number_of_people(self, codes: NDArray[Any], counts: NDArray[Any]) -> int:
-        """Return the number of reports, of all cohorts."""
+        """Return the number of reports of all cohorts together."""
         return int(self._sums(codes, counts)[1].sum())
 
     def _sums(self, codes: NDArray[Any], counts: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -65,7 +65,7 @@ class BloomSums(BitSums):
 
 
 def read_sums(sums: ArrayLike, n: ArrayLike, cohorts: int, bits: int) -> tuple[Any, Any]:
-    """Return the sums, shape (cohorts, bits), and the reports of each cohort, checked."""
+    """Check and return the sums, shape (cohorts, bits), and the cohorts' numbers of reports."""
     table = np.asarray(sums)
     if table.shape != (cohorts, bits):
         raise AlphabetMismatch(

@@ -26,13 +26,13 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     Each user draws one of `rows` hash functions :math:`h_{j}`, sets bit :math:`h_{j}(x)` of `width`
     bits, and keeps each bit with probability :math:`\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`,
-    else flips it. :math:`P(j,b\mid
-    x)=p^{\mathrm{width}}\,e^{-(1/2+S(b)/2-b_{h_j(x)})\,\varepsilon}/\mathrm{rows}` with S(b) the
-    number of ones and p the probability that a bit is kept. These probabilities satisfy
+    else flips it. So :math:`P(j,b\mid
+    x)=p^{\mathrm{width}}\,e^{-(1/2+S(b)/2-b_{h_j(x)})\,\varepsilon}/\mathrm{rows}` where S(b) is
+    the number of ones and p the probability that a bit is kept. These probabilities satisfy
     epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
-    The hash functions are public and known: given them, the likelihood is exact, whatever secrets
-    collide. The published estimator knows them only on average.
+    The hash functions are public and known: given them, the likelihood is exact, whichever secrets
+    collide. The published estimator allows for collisions only on average.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class CountMeanSketch(Sketch, NumberedBits):
     rows : int
         Number of hash functions.
     width : int
-        Number of buckets of each, at least 2.
+        Number of buckets of each hash function, at least 2.
     seed : int
         Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are
         taken.
@@ -52,9 +52,9 @@ class CountMeanSketch(Sketch, NumberedBits):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 73.4, where a bit is kept with a probability that
-        rounds to 1 in doubles, there are fewer than two secrets, `rows`, `width` or `seed` is no
-        whole number or too small, or all functions send all secrets to one bucket.
+        If `epsilon` is not a number from 5e-15 to 73.4 (where the probability that a bit is kept
+        rounds to 1 in doubles), if there are fewer than two secrets, if `rows`, `width` or `seed`
+        is not a whole number or is too small, or if all functions send all secrets to one bucket.
 
     Notes
     -----
@@ -65,10 +65,10 @@ class CountMeanSketch(Sketch, NumberedBits):
     variance given the secrets would be
     :math:`\bigl(\frac m{m-1}\bigr)^2\frac{c^2-1}4+\frac{1-\theta_x}{m-1}`. For given functions it
     has a bias that no number of reports removes:
-    :math:`\frac m{m-1}\sum_{y\ne x}\theta_y\,(c_{xy}-\frac1m)` with :math:`c_{xy}` the share of the
-    rows where x and y collide, of which the root mean square over hash functions is at most
-    :math:`\lVert\theta\rVert/\sqrt{(m-1)\,\mathrm{rows}}`. The maximum likelihood estimate has
-    none.
+    :math:`\frac m{m-1}\sum_{y\ne x}\theta_y\,(c_{xy}-\frac1m)` where :math:`c_{xy}` is the share of
+    the rows in which x and y collide. Over random hash functions, the root mean square of this bias
+    is at most :math:`\lVert\theta\rVert/\sqrt{(m-1)\,\mathrm{rows}}`. The maximum likelihood
+    estimate has no such bias.
 
     References
     ----------
@@ -117,8 +117,8 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        # Given secret x, the probability is that of a filter without a set bit, times e^(eps/2) if
-        # the bit of x's bucket is 1, and e^(-eps/2) if it is 0.
+        # Given secret x, the probability of a report is that for a filter without a set bit, times
+        # e^(eps/2) if the bit of x's bucket is 1, and e^(-eps/2) if it is 0.
         scale, _ = split_factor(self._log_no_secret(reports))
         bits, half = self._bits_of_secrets(reports), self.epsilon / 2
         return BitChannel(self.k, bits, math.exp(half), math.exp(-half), scale)
@@ -144,8 +144,8 @@ class CountMeanSketch(Sketch, NumberedBits):
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         bits = BitChannel(self.k, self._bits_of_secrets(reports), 1.0, -1.0, np.ones(len(reports)))
-        # The mean of the bits' signs, debiased: c undoes the noise, and m / (m - 1) with -1/m the
-        # collisions of a random hash function.
+        # The mean of the bits' signs, debiased: c undoes the noise; m / (m - 1) and -1/m together
+        # undo the collisions of a random hash function.
         c, m = 1 / math.tanh(self.epsilon / 4), self.width
         return (
             m / (m - 1) * (c / 2 * bits.adjoint(frequencies) + (1 / 2 - 1 / m) * frequencies.sum())

@@ -25,7 +25,7 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     Each user draws one of `rows` hash functions :math:`h_{j}` and a column l of the Hadamard matrix
     of `width` rows, and reports the sign :math:`H_{h_{j}(x), l}`, flipped with probability
     :math:`\frac{1}{e^\varepsilon+1}`. :math:`P(j,l,\mathrm{sign}\mid x)` is :math:`e^\varepsilon`
-    if the sign is that of x, else 1, over
+    if the sign is that of x, else 1, divided by
     :math:`\mathrm{rows}\cdot\mathrm{width}\cdot(e^\varepsilon+1)`. These probabilities satisfy
     epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`. The hash
     functions are those of `CountMeanSketch`, public and known, so that the likelihood is exact.
@@ -40,7 +40,7 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     rows : int
         Number of hash functions.
     width : int
-        Number of buckets of each, a power of two from 2 on.
+        Number of buckets of each hash function: a power of two, at least 2.
     seed : int
         Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are
         taken.
@@ -48,19 +48,20 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, where a sign is true with a probability
-        that rounds to 1 in doubles, there are fewer than two secrets, `rows`, `width` or `seed` is
-        no whole number or too small, `width` is no power of two, or all functions send all secrets
-        to one bucket.
+        If `epsilon` is not a number from 5e-15 to 36.7 (where the probability that a sign is true
+        rounds to 1 in doubles), if there are fewer than two secrets, if `rows`, `width` or `seed`
+        is not a whole number or is too small, if `width` is not a power of two, or if all functions
+        send all secrets to one bucket.
 
     Notes
     -----
     `inv` gives the published estimate: m / (m - 1) times the mean of c sign
     :math:`H_{h_{j}(x), l} - 1 / m`, with :math:`m = \mathrm{width}` and
     :math:`c = (e^{\varepsilon} + 1) / (e^{\varepsilon} - 1)`. It is unbiased on average over random
-    hash functions; a report of x itself brings the variance :math:`(m / (m - 1))^{2}\,(c^{2} - 1)`,
-    any other :math:`(m / (m - 1))^{2}\,(c^{2} - 1 / m^{2})`. For given functions it has the bias of
-    `CountMeanSketch`; the maximum likelihood estimate has none.
+    hash functions; a report of x itself contributes the variance
+    :math:`(m / (m - 1))^{2}\,(c^{2} - 1)`, any other report
+    :math:`(m / (m - 1))^{2}\,(c^{2} - 1 / m^{2})`. For given functions it has the same bias as in
+    `CountMeanSketch`; the maximum likelihood estimate has no such bias.
 
     References
     ----------

@@ -22,7 +22,7 @@ from ibukit.mechanisms.categorical.unary_encoding import UnaryEncoding
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.sketches import _hash_kernels
 
-# Number of seeds: they are 0..2^63 - 1, because integers are signed in tables and elsewhere.
+# Number of seeds. They are 0..2^63 - 1, because integers are signed in tables and elsewhere.
 SEEDS = 2**63
 
 
@@ -31,7 +31,7 @@ MAX_BUCKETS = 2**31 - 1
 
 
 class HashedReports(Mechanism):
-    """A report is a seed and a bucket, more often the secret's under the seed's hash function.
+    """A report is a seed and a bucket, more often that of the secret under this seed.
 
     The tally keeps seeds and buckets; the channel works out which secrets each report supports.
     """
@@ -47,7 +47,7 @@ class HashedReports(Mechanism):
     """Version of the hash family; a seed means nothing without it."""
 
     def __post_init__(self) -> None:
-        """Check and convert the shared fields; choose the number of buckets if none is values."""
+        """Check and convert the shared fields; choose the number of buckets if none is given."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         arguments.whole("number of secrets", len(self.alphabet), 2)
         self._keep(
@@ -83,7 +83,7 @@ class HashedReports(Mechanism):
 
     @property
     def collision(self) -> float:
-        """Probability that two secrets share a bucket: 1/g, or that of a balanced hash."""
+        """Probability that two secrets share a bucket: 1/g, or less if balanced."""
         if not self.balanced:
             return 1 / self.g
         # Of g buckets, `larger` have small + 1 secrets and the others `small`: pairs in one bucket
@@ -93,7 +93,7 @@ class HashedReports(Mechanism):
         return pairs / (self.k * (self.k - 1))
 
     def hash(self, seeds: ArrayLike, secrets: ArrayLike) -> Ints:
-        """Buckets of secrets (codes), each under its own seed, shape (n,)."""
+        """Buckets of secrets, given as codes, each under its own seed; shape (n,)."""
         seeds, secrets = (
             arguments.integers("seeds", seeds),
             arguments.codes("secrets", secrets, self.k),
@@ -117,7 +117,8 @@ class HashedReports(Mechanism):
 
     def _perturb(self, buckets: Ints, rng: Generator) -> Ints:
         """Draw reports by k-RR on the buckets."""
-        # A lie is uniform among the other g - 1 buckets: 1 to g - 1 after the own one, cyclic.
+        # A lie is uniform among the other g - 1 buckets: 1 to g - 1 places after the own bucket,
+        # cyclic.
         other = rng.integers(1, self.g, size=len(buckets))
         honest = rng.random(len(buckets)) < self.truth
         return np.where(honest, buckets, (buckets + other) % self.g)
@@ -149,17 +150,17 @@ class HashedReports(Mechanism):
     @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
         # A report supports the secrets that its seed hashes to its bucket. The likelihood needs no
-        # more than these bits: `truth` if supported, else `lie`.
+        # more than these bits: it is `truth` for a secret that is supported, else `lie`.
         rows = _hash_kernels.supports(reports, self.k, self.g, self.balanced)
         return BitChannel(self.k, rows, self.truth, self.lie, np.full(len(rows), 1 / SEEDS))
 
     @property
     def ideal(self) -> FiniteMechanism:
-        """The mechanism of the same information if all hash functions were equally likely.
+        """The mechanism that tells as much as equally likely hash functions would.
 
-        It is a `UnaryEncoding` with the probabilities p and 1/g, or a `SubsetSelection` with sets
-        of k / g secrets where the buckets are balanced. Plans and theory take it, because they
-        cannot list the seeds.
+        It is a `UnaryEncoding` with the probabilities p and 1/g, or, if the buckets are balanced, a
+        `SubsetSelection` with sets of k / g secrets. Plans and theory use it, because they cannot
+        list the seeds.
 
         Raises
         ------
@@ -176,7 +177,7 @@ class HashedReports(Mechanism):
 
     @override
     def as_finite(self) -> FiniteMechanism:
-        """Raise ValueError: seeds cannot be listed.
+        """Raise ValueError, because seeds cannot be listed.
 
         Raises
         ------
@@ -190,7 +191,7 @@ class HashedReports(Mechanism):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimator: the supports of each secret, debiased.
+        """The published estimator: the frequency of support of each secret, debiased.
 
         It need not sum to 1.
         """
@@ -204,7 +205,7 @@ class HashedReports(Mechanism):
 
 
 def best_buckets(epsilon: float) -> int:
-    """The smallest whole g from 2 on with the least (e^eps - 1 + g)^2 / (g - 1)."""
+    """The smallest whole g, at least 2, with the least (e^eps - 1 + g)^2 / (g - 1)."""
     if epsilon > math.log(MAX_BUCKETS):
         return MAX_BUCKETS
     # The optimum over real g is e^eps + 1, so it is one of the two whole numbers around it.

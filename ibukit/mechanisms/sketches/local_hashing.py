@@ -12,18 +12,19 @@ from ibukit.mechanisms.sketches.hashed_reports import HashedReports
 
 @dataclass(frozen=True)
 class LocalHashing(HashedReports):
-    r"""Local hashing (BLH, OLH): a hash of the user's own, and k-RR on its buckets.
+    r"""Local hashing (BLH, OLH): k-RR on the buckets of a hash function of one's own.
 
     A user draws a seed, uniformly from :math:`0 \ldots 2^{63} - 1`, hashes the secret to a bucket
     0..g-1 by the hash function of this seed, and reports the seed and a bucket: the secret's own
-    with probability :math:`p=\frac{e^\varepsilon}{e^\varepsilon+g-1}`, each other with probability
-    :math:`1 / (e^{\varepsilon} + g - 1)`. So :math:`P(\mathrm{seed},y\mid x)` is :math:`2^{-63}`
-    times p if H(x) = y, else times :math:`1/(e^\varepsilon+g-1)`: given the hash, whatever it is,
-    the likelihood is exact. These probabilities satisfy epsilon-local differential privacy, tightly
-    unless a hash function sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
+    with probability :math:`p=\frac{e^\varepsilon}{e^\varepsilon+g-1}`, each other bucket with
+    probability :math:`1 / (e^{\varepsilon} + g - 1)`. So :math:`P(\mathrm{seed},y\mid x)` is
+    :math:`2^{-63}` times p if H(x) = y, else times :math:`1/(e^\varepsilon+g-1)`. Given the hash
+    function, whatever it is, the likelihood is exact. These probabilities satisfy epsilon-local
+    differential privacy, tightly unless a hash function sends all secrets to one bucket. Reports
+    are simulated, see `Mechanism`.
 
     The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every
-    machine. g = 2 is BLH, the default g is OLH's.
+    machine. With g = 2 this is BLH, with the default g it is OLH.
 
     Parameters
     ----------
@@ -34,20 +35,21 @@ class LocalHashing(HashedReports):
     g : int, optional
         The number of buckets, at least 2; with `balanced` at most k. By default the whole number
         with the least :math:`(e^{\varepsilon} - 1 + g)^{2} / (g - 1)`, to which the variance of the
-        published estimate is proportional where a secret is rare. It is next to
-        :math:`e^{\varepsilon} + 1`, but not always the nearest. With `balanced`, at most k.
+        published estimate is proportional for a rare secret. It is next to
+        :math:`e^{\varepsilon} + 1`, but not always the whole number nearest to it. With `balanced`
+        the default, too, is at most k.
     balanced : bool
         Whether every bucket gets k / g secrets, up to rounding, by a shuffle of the secrets in
-        place of a hash. Where g divides k this has the law of `SubsetSelection` with sets of k / g
-        secrets, if all shuffles are equally likely, and a smaller error than a hash. To make a
-        report then takes k steps instead of one.
+        place of a hash. If g divides k and all shuffles are equally likely, this has the law of
+        `SubsetSelection` with sets of k / g secrets, and a smaller error than a hash. To make a
+        report with a shuffle takes k steps instead of one.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (g - 1)`, where the
-        secret's bucket is reported with a probability that rounds to 1 in doubles, `g` is not a
-        whole number from 2 on, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (g - 1)` (where the
+        probability of reporting the secret's bucket rounds to 1 in doubles), if `g` is not a whole
+        number of at least 2, or if there are fewer than two secrets.
     TypeError
         If `balanced` is not True or False.
 
@@ -55,10 +57,10 @@ class LocalHashing(HashedReports):
     -----
     `inv` gives the published unbiased estimator, the mean of ([H(x) = y] - c) / (p - c) over the
     reports, with c the probability that a report supports a secret that is not its user's: 1/g. It
-    is unbiased on average over the seeds that users draw. It is no inverse of the matrix of the
-    seeds that were drawn, so it has the noise of their hash functions on top, and does not sum to
-    1. (With `balanced`, c is slightly smaller.) The likelihood knows which hash functions were
-    drawn.
+    is unbiased on average over the seeds that users draw. It does not invert the matrix of the
+    seeds that were in fact drawn, so it also has the noise of their hash functions, and does not
+    sum to 1. (With `balanced`, c is slightly smaller.) The likelihood knows which hash functions
+    were drawn.
 
     References
     ----------

@@ -15,25 +15,25 @@ from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
 class CheatingDetection(TwoSampleDesign):
     r"""Cheating detection: a forced "yes", and some who always say "no".
 
-    Each person is told to say "yes" with probability :math:`p_s` in sample s, and else to tell the
-    truth. There are three kinds of people: honest ones without the attribute, a share
-    :math:`\beta`, honest ones with it, :math:`\pi`, and cheaters, :math:`\gamma`, who always say
-    "no". So "yes" has the probability
+    Each person is told to say "yes" with probability :math:`p_s` in sample s, and otherwise to tell
+    the truth. There are three kinds of people: a share :math:`\beta` are honest and do not have the
+    attribute, a share :math:`\pi` are honest and have it, and a share :math:`\gamma` are cheaters,
+    who always say "no". So "yes" has the probability
 
     .. math:: \lambda_s=\pi+\beta\,p_s.
 
-    Inside the possible range :math:`\hat\pi=\frac{p_2\hat\lambda_1-p_1\hat\lambda_2}{p_2-p_1}`,
+    Inside the possible range, :math:`\hat\pi=\frac{p_2\hat\lambda_1-p_1\hat\lambda_2}{p_2-p_1}`,
     :math:`\hat\beta=\frac{\hat\lambda_2-\hat\lambda_1}{p_2-p_1}`, and the variance of
     :math:`\hat\pi` is :math:`\frac{1}{(p_2-p_1)^2}\left(p_2^2\frac{\lambda_1(1-\lambda_1)}{n_1}
-    +p_1^2\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`. Whether cheaters have the attribute is not
-    known: its share in the population is from :math:`\pi` to :math:`\pi+\gamma`. A "yes" rules
-    cheaters out, so `epsilon` is inf; `posterior_odds` are those of honest people with the
-    attribute.
+    +p_1^2\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`. It is not known whether cheaters have the
+    attribute, so its share in the population is between :math:`\pi` and :math:`\pi+\gamma`. A "yes"
+    rules cheaters out, so `epsilon` is inf; `posterior_odds` gives the odds of being an honest
+    person with the attribute.
 
     Parameters
     ----------
     labels : sequence of two labels
-        (no, yes), as for every design; also the reports. The third secret is "cheating".
+        (no, yes), as for every design; they are also the reports. The third secret is "cheating".
     p : pair of floats
         Probabilities of a forced "yes" in the first and in the second sample, below 1.
 

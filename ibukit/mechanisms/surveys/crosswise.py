@@ -16,15 +16,16 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 class Crosswise(SurveyDesign):
     r"""The crosswise design: whether two answers are the same, without any die.
 
-    A person has a sensitive and an innocent question in mind, such as "Is your mother's birthday in
-    January to March?", to which a known share p answers "yes" independently of the first. The
-    report is whether both answers are the "same", with probability
+    Each person answers two questions, but only in mind: a sensitive one, and an innocent one such
+    as "Is your mother's birthday in January to March?", to which a known share p answers "yes"
+    independently of the first. The report is "same" if both answers are the same, and else
+    "different". So "same" has the probability
 
     .. math:: \lambda=p\,\pi+(1-p)(1-\pi)
 
-    if a share :math:`\pi` has A, or "different". From a share :math:`\hat\lambda` of "same" among n
-    reports follow :math:`\hat\pi=\frac{\hat\lambda+p-1}{2p-1}` and its variance
-    :math:`\frac{\lambda(1-\lambda)}{n\,(2p-1)^{2}}`, as from Warner's design.
+    if a share :math:`\pi` has the sensitive attribute A. A share :math:`\hat\lambda` of "same"
+    among n reports gives the estimate :math:`\hat\pi=\frac{\hat\lambda+p-1}{2p-1}` with the
+    variance :math:`\frac{\lambda(1-\lambda)}{n\,(2p-1)^{2}}`, as in Warner's design.
 
     Parameters
     ----------

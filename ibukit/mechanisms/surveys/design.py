@@ -20,7 +20,7 @@ from ibukit.mechanisms.base import FiniteMechanism
 
 @dataclass(frozen=True)
 class SurveyDesign(FiniteMechanism):
-    """A survey question about a sensitive attribute, with one report of each person.
+    """A survey question about a sensitive attribute, with one report from each person.
 
     The designs of `ibukit.surveys` with one sample inherit from it. They are mechanisms with two
     secrets: everything that takes a mechanism takes them.
@@ -50,7 +50,7 @@ class SurveyDesign(FiniteMechanism):
     labels: Any
 
     def __post_init__(self) -> None:
-        """Check and convert the labels; subclasses extend it by their parameters."""
+        """Check and convert the labels; subclasses also check their own parameters."""
         self._keep(labels=two_labels(self.labels))
 
     @property
@@ -62,7 +62,7 @@ class SurveyDesign(FiniteMechanism):
     def epsilon(self) -> float:  # type: ignore[override]
         """The tight local-DP level of the design.
 
-        It is inf where some report rules a secret out.
+        It is inf if some report rules a secret out.
         """
         return privacy.epsilon_ldp(self)
 
@@ -73,7 +73,7 @@ class SurveyDesign(FiniteMechanism):
 
     @property
     def sensitive(self) -> dict[Any, float]:
-        """The weight 1 of the sensitive attribute, for `of=` of an interval."""
+        """The sensitive attribute with the weight 1, for an interval's `of=`."""
         return {self.labels.values.tolist()[1]: 1.0}
 
 

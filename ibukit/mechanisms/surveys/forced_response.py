@@ -16,19 +16,19 @@ class ForcedResponse(SurveyDesign):
     r"""Forced response: a die or card says "no", "yes", or to tell the truth.
 
     The report is "no" with probability `p_no` and "yes" with probability `p_yes`, whatever the
-    secret, and else the truth:
+    secret is, and otherwise the truth. So
 
     .. math:: \lambda=p_{\text{yes}}+(1-p_{\text{no}}-p_{\text{yes}})\,\pi
 
-    is the probability of "yes" if a share :math:`\pi` has A. From a share of :math:`\hat\lambda` of
-    n reports follow
-    :math:`\hat\pi=\frac{\hat\lambda-p_{\text{yes}}}{1-p_{\text{no}}-p_{\text{yes}}}` and its
+    is the probability of "yes" if a share :math:`\pi` has the attribute A. A share
+    :math:`\hat\lambda` of "yes" among n reports gives the estimate
+    :math:`\hat\pi=\frac{\hat\lambda-p_{\text{yes}}}{1-p_{\text{no}}-p_{\text{yes}}}` with the
     variance :math:`\frac{\lambda(1-\lambda)}{n\,(1-p_{\text{no}}-p_{\text{yes}})^{2}}`.
 
     Parameters
     ----------
     labels : sequence of two labels
-        (no, yes), as for every design; also the reports.
+        (no, yes), as for every design; they are also the reports.
     p_no, p_yes : float
         Probabilities of a forced "no" and of a forced "yes", with a sum below 1.
 

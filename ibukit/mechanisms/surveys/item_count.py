@@ -22,18 +22,18 @@ MAX_ITEMS = 500
 class ItemCount(TwoSampleDesign):
     r"""The item count technique, or list experiment: how many statements are true.
 
-    The first sample, the control, is shown J innocent statements; the second, the treatment, the
-    same and the sensitive one. Each person reports how many of them are true. Secrets are pairs of
-    the number of innocent statements that are true, 0 to J, and the sensitive attribute. If nobody
-    lies, and the answer to the innocent ones does not depend on the sensitive one being there, all
-    their probabilities are identified:
+    The first sample, the control, is shown J innocent statements; the second, the treatment, is
+    shown the same statements and the sensitive one. Each person reports how many of them are true.
+    A secret is a pair: the number of innocent statements that are true, 0 to J, and the sensitive
+    attribute. If nobody lies, and the answers to the innocent statements do not depend on whether
+    the sensitive one is shown, the probabilities of all pairs are identified:
 
     .. math:: P(Y=y,\text{yes})=\sum_{j\le y}\bigl(P(C=j)-P(T=j)\bigr)
 
-    for the reports C of the control and T of the treatment. Where the shares of the sample make no
-    such probability negative, the estimate of the share of "yes" is the difference of the means of
-    T and C, with the variance :math:`\mathrm{var}(T)/n_T+\mathrm{var}(C)/n_C`. The reports
-    0 and J + 1 of the treatment betray the secret, so `epsilon` is inf.
+    where C is a report of the control and T one of the treatment. If the shares in the samples make
+    none of these probabilities negative, the estimate of the share of "yes" is the difference of
+    the means of T and C, with the variance :math:`\mathrm{var}(T)/n_T+\mathrm{var}(C)/n_C`. In the
+    treatment, the reports 0 and J + 1 betray the secret, so `epsilon` is inf.
 
     Parameters
     ----------

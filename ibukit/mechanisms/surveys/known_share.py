@@ -1,4 +1,4 @@
-"""The unrelated question of which the share of "yes" is known."""
+"""The unrelated question design if the share of "yes" to the innocent question is known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 
 @dataclass(frozen=True, repr=False)
 class KnownShareQuestion(SurveyDesign):
-    """The mechanism that `UnrelatedQuestion` makes where it is given a share."""
+    """The mechanism that `UnrelatedQuestion` makes if it is given a share."""
 
     p: float
     share: float

@@ -1,4 +1,4 @@
-"""Kuk's design: cards of one of two decks, of which colours are reported."""
+"""Kuk's design: a report is the number of red cards drawn from one of two decks."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ class Kuk(SurveyDesign):
 
     for c cards. With one card and a share :math:`\hat\lambda` of red reports among n,
     :math:`\hat\pi=\frac{\hat\lambda-p_{\text{no}}}{p_{\text{yes}}-p_{\text{no}}}`, and its variance
-    is :math:`\frac{\lambda(1-\lambda)}{n\,(p_{\text{yes}}-p_{\text{no}})^{2}}`. With more, Kuk
-    takes the mean number of red cards over c for :math:`\hat\lambda`, which has the variance
+    is :math:`\frac{\lambda(1-\lambda)}{n\,(p_{\text{yes}}-p_{\text{no}})^{2}}`. With more cards,
+    Kuk takes for :math:`\hat\lambda` the mean number of red cards, divided by c. Then
+    :math:`\hat\pi` has the variance
     :math:`\frac{\lambda(1-\lambda)}{c\,n\,(p_{\text{yes}}-p_{\text{no}})^2}
     +\left(1-\frac1c\right)\frac{\pi(1-\pi)}{n}`. Maximum likelihood uses the counts of all reports;
-    in large samples its variance is not above this one.
+    in large samples the variance of its estimate is not above this one.
 
     Parameters
     ----------
     labels : sequence of two labels
         (no, yes), as for every design.
     p_no, p_yes : float
-        Shares of red cards in the decks of these two.
+        Shares of red cards in the deck that belongs to no and in the deck that belongs to yes.
     cards : int
-        Number of cards drawn, at most 100. Reports are the numbers 0 to `cards` of red ones.
+        Number of cards drawn, at most 100. Reports are the numbers of red cards, 0 to `cards`.
 
     Raises
     ------

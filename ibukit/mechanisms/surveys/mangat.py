@@ -1,4 +1,4 @@
-"""Mangat's design: who has the attribute says so, the others say so by chance."""
+"""Mangat's design: all who have the attribute say so, and by chance some of the others do too."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 class Mangat(SurveyDesign):
     r"""Mangat's design: "yes" from all who have the attribute, and from some others.
 
-    People with the attribute say "yes". The others draw a card that tells them to say "no", with
-    probability p, or "yes":
+    People with the attribute say "yes". The others draw a card that tells them to say "no" with
+    probability p, and otherwise "yes". So
 
     .. math:: \lambda=\pi+(1-p)(1-\pi)
 
-    is the probability of "yes" if a share :math:`\pi` has A. From a share :math:`\hat\lambda` of n
-    reports follow :math:`\hat\pi=\frac{\hat\lambda-1+p}{p}` and its variance
+    is the probability of "yes" if a share :math:`\pi` has the attribute A. A share
+    :math:`\hat\lambda` of "yes" among n reports gives the estimate
+    :math:`\hat\pi=\frac{\hat\lambda-1+p}{p}` with the variance
     :math:`\frac{\lambda(1-\lambda)}{n\,p^{2}}`. A "no" is always true, so `epsilon` is inf; the
     odds after a "yes" are bounded, see `posterior_odds`.
 
     Parameters
     ----------
     labels : sequence of two labels
-        (no, yes), as for every design; also the reports.
+        (no, yes), as for every design; they are also the reports.
     p : float
         Probability that somebody without the attribute says "no", above 0.
 

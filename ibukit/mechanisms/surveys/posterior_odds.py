@@ -25,8 +25,8 @@ def posterior_odds(
         =\frac{\sum_{x\in A}\theta_x M_{xz}}{\sum_{x\notin A}\theta_x M_{xz}}
 
     for the prior :math:`\theta`. With two secrets these are the prior odds times the ratio
-    :math:`P(z\mid A)/P(z\mid\bar A)`, the jeopardy of Leysieffer and Warner [leysieffer]_. Its
-    logarithm is at most `epsilon` in size.
+    :math:`P(z\mid A)/P(z\mid\bar A)`, the jeopardy of Leysieffer and Warner [leysieffer]_. In
+    absolute value, the logarithm of this ratio is at most `epsilon`.
 
     Parameters
     ----------
@@ -41,16 +41,17 @@ def posterior_odds(
     Returns
     -------
     ndarray, shape (m,), or two of them
-        For the reports in the order of ``design.report_alphabet``; of a design with two samples a
-        pair. It is inf for a report that only people with the attribute give.
+        The odds after each report, in the order of ``design.report_alphabet``; for a design with
+        two samples a pair of such arrays. They are inf for a report that only people with the
+        attribute give.
 
     Raises
     ------
     ImpossibleReport
-        If nobody gives some report, by this prior.
+        If under this prior nobody gives some report.
     ValueError
-        If `of` has weights other than 0 and 1, or is missing where the design names no secrets
-        that are sensitive.
+        If `of` has weights other than 0 and 1, or if it is left out and the design does not name
+        the secrets that are sensitive.
 
     References
     ----------

@@ -18,7 +18,7 @@ from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import UselessDesign
 from ibukit.mechanisms.base import FiniteMechanism
 
-# Largest number in size. Products of larger ones overflow beyond 1e154.
+# Largest absolute value of a number. Products of numbers above 1e154 overflow.
 MAX_NUMBER = 1e150
 # A number x of one's own and a random one s make a report.
 SCRAMBLES = {
@@ -30,9 +30,9 @@ SCRAMBLES = {
 
 @dataclass(frozen=True)
 class ScrambledResponse(FiniteMechanism):
-    r"""Scrambled numbers: the truth with a probability, or else a disguised number.
+    r"""Scrambled numbers: the true number with a probability, or else a disguised one.
 
-    With probability p the number x is reported. Else a person draws a number s, which is
+    With probability p the number x is reported. Otherwise a person draws a number s, which is
     ``numbers[j]`` with probability ``shares[j]``, and reports
 
     - s itself, for "replace": Eriksson's cards with printed numbers [eriksson]_. With a mean
@@ -42,10 +42,10 @@ class ScrambledResponse(FiniteMechanism):
     - x times s, for "multiply" [pollock]_ [eichhorn]_; the mean is
       :math:`\frac{\mathbb E[z]}{p+(1-p)\,\bar s}`.
 
-    These moments do not say which distribution of secrets there is; the likelihood of all reports
-    does, and its mean is no less precise in large samples. Ask for ``of=`` the numbers to get an
-    interval of the mean. As reports at the ends rule secrets out, `epsilon` is inf unless reports
-    are replaced by any of the secrets.
+    These moments do not determine the distribution of the secrets; the likelihood of all reports
+    does, and in large samples the mean of its estimate is no less precise. To get an interval of
+    the mean, give the secrets' numbers as ``of=``. Reports at the ends rule secrets out, so
+    `epsilon` is inf, unless numbers are replaced and every secret can be the replacement.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class ScrambledResponse(FiniteMechanism):
     numbers : sequence of numbers
         The numbers s that disguise, all different.
     shares : sequence of float, optional
-        Their probabilities, equal by default.
+        The probabilities of these numbers, equal by default.
     scramble : {"replace", "add", "multiply"}
-        How they disguise.
+        How these numbers disguise the secret.
     p : float
         Probability of reporting x as it is, from 0 to 1.
 
@@ -67,13 +67,13 @@ class ScrambledResponse(FiniteMechanism):
     InvalidDistribution
         If `shares` is not on the simplex.
     ValueError
-        If `p` is not a number from 0 to 1, secrets or `numbers` are no finite numbers or not all
-        different, or `scramble` is another word.
+        If `p` is not a number from 0 to 1, if the secrets or the `numbers` are not finite numbers
+        that are all different, or if `scramble` is another word.
 
     Notes
     -----
-    Reports are the sums or products in ascending order, rounded to 12 significant digits, so that
-    0.1 + 0.2 is 0.3.
+    The reports are the sums or products in ascending order, rounded to 12 significant digits, so
+    that 0.1 + 0.2 is 0.3.
 
     References
     ----------
@@ -141,15 +141,16 @@ class ScrambledResponse(FiniteMechanism):
     def epsilon(self) -> float:  # type: ignore[override]
         """The tight local-DP level of the design.
 
-        It is inf where some report rules a secret out.
+        It is inf if some report rules a secret out.
         """
         return privacy.epsilon_ldp(self)
 
     @cached_property
     def _values(self) -> tuple[Floats, Ints]:
-        """The possible reports, ascending, and the places of each secret's among them.
+        """The possible reports in ascending order, and the places of each secret's among them.
 
-        The places have a column for each number and one for the truth, if they have a probability.
+        The places have a column for each number and one for the truth, but none for what has
+        probability 0.
         """
         secrets = np.asarray(self.alphabet.values, dtype=float)[:, None]
         disguised = SCRAMBLES[self.scramble](secrets, np.array(self.numbers))

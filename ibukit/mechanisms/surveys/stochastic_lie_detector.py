@@ -16,22 +16,23 @@ class StochasticLieDetector(TwoSampleDesign):
     r"""The stochastic lie detector: Mangat's design with some who deny the attribute.
 
     People without the attribute say "no" with probability :math:`p_s` in sample s, as in `Mangat`'s
-    design. People who have it should say "yes", and do so with probability t; the others lie. With
-    a share :math:`\pi` that has it, "yes" has the probability
+    design. People who have it should say "yes", and do so with probability t; otherwise they lie.
+    If a share :math:`\pi` has it, "yes" has the probability
 
     .. math:: \lambda_s=t\,\pi+(1-p_s)(1-\pi).
 
-    Secrets are those without the attribute, those with it, and those with it who lie, of shares
-    :math:`1-\pi`, :math:`t\pi` and :math:`(1-t)\pi`. Inside the possible range
+    The secrets are three kinds of people: those without the attribute, those who have it and say
+    so, and those who have it and lie, with the shares :math:`1-\pi`, :math:`t\pi` and
+    :math:`(1-t)\pi`. Inside the possible range,
     :math:`\hat\pi=1-\frac{\hat\lambda_2-\hat\lambda_1}{p_1-p_2}`, with the variance
     :math:`\frac{1}{(p_1-p_2)^2}\left(\frac{\lambda_1(1-\lambda_1)}{n_1}
-    +\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`: ask for ``of=design.sensitive``. A "yes" rules
-    liars out, so `epsilon` is inf.
+    +\frac{\lambda_2(1-\lambda_2)}{n_2}\right)`. To get this estimate, ask for
+    ``of=design.sensitive``. A "yes" rules liars out, so `epsilon` is inf.
 
     Parameters
     ----------
     labels : sequence of two labels
-        (no, yes), as for every design; also the reports. The third secret is "lying".
+        (no, yes), as for every design; they are also the reports. The third secret is "lying".
     p : pair of floats
         Probabilities that somebody without the attribute says "no" in the first and in the second
         sample, above 0.

@@ -14,16 +14,16 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 
 @dataclass(frozen=True)
 class Triangular(SurveyDesign):
-    r"""The triangular design: whether one of two answers is "yes", without any die.
+    r"""The triangular design: whether either of two answers is "yes", without any die.
 
-    A person has a sensitive and an innocent question in mind, to which a known share p answers
-    "yes" independently of the first. The report is a "circle" if both answers are "no", else a
-    "triangle", which has the probability
+    Each person answers two questions, but only in mind: a sensitive one, and an innocent one to
+    which a known share p answers "yes" independently of the first. The report is a "circle" if both
+    answers are "no", else a "triangle", which has the probability
 
     .. math:: \lambda=\pi+p\,(1-\pi)
 
-    if a share :math:`\pi` has A. From a share :math:`\hat\lambda` of triangles among n reports
-    follow :math:`\hat\pi=\frac{\hat\lambda-p}{1-p}` and its variance
+    if a share :math:`\pi` has the sensitive attribute A. A share :math:`\hat\lambda` of triangles
+    among n reports gives the estimate :math:`\hat\pi=\frac{\hat\lambda-p}{1-p}` with the variance
     :math:`\frac{\lambda(1-\lambda)}{n\,(1-p)^{2}}`. A circle rules the attribute out, so `epsilon`
     is inf; the odds after a triangle are bounded, see `posterior_odds`.
 

@@ -21,13 +21,15 @@ from ibukit.tally.tally import Tally
 class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
     """Two samples of one population, asked in two ways, whose tallies are pooled.
 
-    Each person is in one of the samples, by chance. The secrets of both are the same: the sensitive
-    attribute with what else is unknown, such as the answer to an innocent question.
+    Chance puts each person into one of the samples. Both samples have the same secrets: the
+    sensitive attribute together with whatever else is unknown, such as the answer to an innocent
+    question.
 
     Parameters
     ----------
     labels : sequence of two labels
-        Of those without the sensitive attribute and of those with it, as ("no", "yes").
+        The label of people without the sensitive attribute, then the label of people with it, such
+        as ("no", "yes").
 
     Raises
     ------
@@ -53,17 +55,17 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
     labels: Any
 
     def __post_init__(self) -> None:
-        """Check and convert the labels; subclasses extend it by their parameters."""
+        """Check and convert the labels; subclasses also check their own parameters."""
         self._keep(labels=two_labels(self.labels))
 
     @abstractmethod
     def make_samples(self) -> tuple[MatrixMechanism, MatrixMechanism]:
-        """Make the mechanisms of both samples, which `samples` keeps."""
+        """Make the mechanisms of both samples; `samples` keeps them."""
 
     @property
     @abstractmethod
     def sensitive(self) -> dict[Any, float]:
-        """The weights 1 of all secrets with the attribute, for `of=` of an interval."""
+        """All secrets with the attribute, each with the weight 1, for an interval's `of=`."""
 
     @cached_property
     def samples(self) -> tuple[MatrixMechanism, MatrixMechanism]:
@@ -86,9 +88,10 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
         Parameters
         ----------
         first, second : sequence of reports
-            Of the people in the first and in the second sample, as `Mechanism.tally` reads them.
+            The reports of the people in the first and in the second sample, as `Mechanism.tally`
+            reads them.
         codes : bool
-            Reports are places in their list instead of labels.
+            Whether the reports are given as places in their list instead of labels.
         """
         one, two = self.samples
         return one.tally(first, codes=codes) + two.tally(second, codes=codes)
@@ -101,7 +104,7 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
         first, second : array_like of int, or mapping or Series
             Counts of each report in both samples, as `FiniteMechanism.tally_counts` reads them.
         weighted : bool
-            Whether they are sums of weights.
+            Whether the counts are sums of weights.
         """
         one, two = self.samples
         pooled = one.tally_counts(first, weighted=weighted)
@@ -113,7 +116,7 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
         Parameters
         ----------
         first, second : array_like of int, shape (k,), or mapping or Series
-            Number of people with each secret in both samples.
+            Number of people with each secret in the first and in the second sample.
         rng : numpy.random.Generator
         """
         one, two = self.samples

@@ -1,4 +1,4 @@
-"""The unrelated question of which the share of "yes" is estimated, too."""
+"""The unrelated question design if the share of "yes" to the innocent one is estimated, too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
 
 @dataclass(frozen=True, repr=False)
 class UnknownShareQuestion(TwoSampleDesign):
-    """The pair of samples that `UnrelatedQuestion` makes where it is given no share."""
+    """The pair of samples that `UnrelatedQuestion` makes if it is given no share."""
 
     p: tuple[float, float]
 
@@ -40,7 +40,7 @@ class UnknownShareQuestion(TwoSampleDesign):
 
     @property
     def innocent(self) -> dict[Any, float]:
-        """The weights 1 of the secrets whose answer to the innocent question is yes."""
+        """The secrets that answer yes to the innocent question, each with the weight 1."""
         return dict.fromkeys(self.pairs[1::2], 1.0)
 
     @override

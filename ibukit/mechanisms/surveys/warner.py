@@ -16,19 +16,19 @@ class Warner(SurveyDesign):
     r"""Warner's randomized response: agree or not with a statement or its opposite.
 
     The card that a person draws bears "I have A" with probability p, else "I do not have A". Nobody
-    else sees it. The report is whether it is true, "yes" with probability
+    else sees it. The report says whether the statement is true. It is "yes" with probability
 
     .. math:: \lambda=p\,\pi+(1-p)(1-\pi)
 
-    if a share :math:`\pi` has A. From a share of :math:`\hat\lambda` of n reports follow
-    :math:`\hat\pi=\frac{\hat\lambda+p-1}{2p-1}` and its variance
+    if a share :math:`\pi` has A. A share :math:`\hat\lambda` of "yes" among n reports gives the
+    estimate :math:`\hat\pi=\frac{\hat\lambda+p-1}{2p-1}` with the variance
     :math:`\frac{\lambda(1-\lambda)}{n\,(2p-1)^{2}}`. The level `epsilon` is
     :math:`\left|\ln\frac{p}{1-p}\right|`.
 
     Parameters
     ----------
     labels : sequence of two labels
-        (no, yes), as for every design; also the reports.
+        (no, yes), as for every design; they are also the reports.
     p : float
         Probability of the sensitive statement, from 0 to 1 but not 1/2.
 
