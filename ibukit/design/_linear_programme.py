@@ -5,22 +5,23 @@ With two losses the programme is: maximise sum_y v_y subject to
     v_y <= sum_x prior_x A_xy adversary_loss(x, z)   for each report y and guess z,
     sum_xy prior_x A_xy loss(x, y) <= Q,   sum_y A_xy = 1,   A >= 0.
 
-With one loss its maximum is known to be Q, up to the loss of a constant report, and the optimal A
-of loss Q are those whose report is itself a best guess. So there is nothing to maximise: the
-programme is to find a vertex of
+With one loss the maximum is known: it is Q, as long as Q is at most the loss of the best constant
+report, and the optimal A of loss Q are those whose report is itself a best guess. So there is
+nothing to maximise, and it is enough to find a vertex of
 
     sum_x prior_x A_xy (loss(x, y) - loss(x, z)) <= 0,   sum_xy prior_x A_xy loss(x, y) = Q,
     sum_y A_xy = 1,   A >= 0,
 
-which is the same set and takes a tenth of the time.
+which is the same set; this takes a tenth of the time.
 
-All the guesses are k^3 entries. Nearly all of them are beaten by guesses near y whatever A is, so a
-programme starts with a few for each report, and goes on with those that its solution shows to be
-missing until none is.
+With all guesses the constraints have k^3 entries. Nearly all guesses are beaten by guesses near y,
+whatever A is. So a programme starts with a few guesses for each report, and those that its solution
+shows to be missing are added until none is missing.
 
-Optima are many, and rounding would choose among their vertices. So the entries of A have fixed
-generic prices, and of the optima the cheapest is taken: with one loss the programme has nothing
-else to minimise; with two it is solved twice, the second time for the price, with its value kept.
+There are many optima, and rounding would choose among their vertices. So the entries of A have
+fixed generic prices, and the cheapest of the optima is taken. With one loss the programme has
+nothing else to minimise; with two losses it is solved twice: the second time the price is minimised
+while the value found the first time is kept.
 """
 
 from __future__ import annotations
@@ -123,8 +124,9 @@ def two_losses_bound(prior: Floats, loss: Floats, adversary_loss: Floats, bound:
         solution = _solution(objective, **rows)
         # Multipliers of <= are not negative; what is below 0 is within the solver's tolerance.
         multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
-        # Those of the guesses after a report y are weights w_y of a mixed guess. Where all vanish
-        # the first guess has the weight 1, because any weights that sum to 1 give a bound.
+        # The multipliers of the guesses after a report y are weights w_y of a mixed guess. Where
+        # all vanish the first guess has the weight 1, because any weights that sum to 1 give a
+        # bound.
         weights = np.zeros(guesses.shape)
         weights[guesses] = multipliers[:-1]
         weights[np.arange(m), guesses.argmax(axis=1)] += ~weights.any(axis=1)
@@ -187,9 +189,10 @@ def first_guesses(loss: Floats, adversary_loss: Floats) -> Mask:
 def _solve_with_guesses(
     solve: Callable[[Mask], tuple[Floats, Floats]], guesses: Mask, prior: Floats, costs: Floats
 ) -> Floats:
-    """Return the channel of `solve`, with enough guesses that no other one would change it.
+    """Return the channel of `solve`, with enough guesses: no further guess would change it.
 
-    `solve` returns a channel and its value for each report, the adversary's loss after it.
+    `solve` returns a channel and, for each report, its value: the adversary's loss after that
+    report.
     """
     # This is constraint generation. A guess that costs the adversary less, after a report, than the
     # value says is a constraint that the programme lacks.
@@ -210,7 +213,7 @@ def _solve_with_guesses(
 
 
 def _report_rows(weights: Floats, y: NDArray[np.intp], m: int) -> Any:
-    """Return rows of which row i weighs A_xy, y = y_i, by k times column i of `weights` (k, n)."""
+    """Return n rows: row i weighs A_xy, y = y_i, by k times column i of `weights`, shape (k, n)."""
     # The variables are A by columns: all secrets of report 0, then of report 1, and so on. The
     # factor k makes entries of order 1, as probabilities of secrets are of order 1 / k.
     k, n = weights.shape
@@ -224,7 +227,7 @@ def _row_sums(k: int, m: int) -> Any:
 
 
 def _solution(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
-    # The simplex method ends at a vertex by itself, the interior point does not.
+    # The simplex method ends at a vertex by itself, the interior-point method does not.
     rows = {
         "A_ub": sparse.csc_array(A_ub),
         "b_ub": b_ub,

@@ -19,7 +19,7 @@ from ibukit.solvers import em
 
 # Smallest gap in nats that doubles can certify.
 MIN_TOL = 1e-12
-# Largest number of steps: it takes seconds to minutes, long after steps change a digit.
+# Largest number of steps. So many take seconds to minutes; the digits stop changing long before.
 MAX_CHANNELS = 10**7
 
 
@@ -51,40 +51,40 @@ def blahut_arimoto(
     Parameters
     ----------
     prior : array_like or labelled, shape (k,)
-        How the secrets are believed to be distributed. A secret of probability 0 has no say in c,
-        but a row of the channel like any other: whoever has it can still report, as privately as
-        the others.
+        How the secrets are believed to be distributed. A secret of probability 0 has no influence
+        on c, but it has a row of the channel like any other secret, so whoever has it can still
+        report, as privately as the others.
     alphabet : Alphabet or int
         The k secrets, which are also the reports.
     beta : float
         What a unit of distance is worth, in nats per unit of the alphabet's distances, above 0.
     steps : int or None
-        Channels computed, the first of them from `start`: so c is improved steps - 1 times. None
-        for the optimum.
+        Number of channels computed. The first comes from `start`, so c is improved steps - 1 times.
+        None stands for the optimum.
     tol : float, optional
-        With ``steps=None``: :math:`I + \beta\,E\,d` is at most this many nats above the least there
-        is, by proof; 1e-9 by default, and at least 1e-12. The optimum comes from the solver of
-        `mle`, which does not crawl where probabilities vanish.
+        With ``steps=None``: :math:`I + \beta\,E\,d` is proved to be at most this many nats above
+        its minimum; 1e-9 by default, and at least 1e-12. The optimum comes from the solver of
+        `mle`, which does not slow down where probabilities vanish.
     start : array_like or labelled, shape (k,), optional
-        The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by
-        default. Only with `steps`: the optimum does not depend on it.
+        The distribution c of the reports to begin with, nowhere 0, because a 0 would stay 0;
+        uniform by default. Only with `steps`: the optimum does not depend on it.
     strict : bool
-        Raise where `tol` is missed; a number of steps misses nothing. False returns the best
+        Raise if `tol` is missed, which cannot happen with a number of steps. False returns the best
         mechanism found.
 
     Returns
     -------
     MatrixMechanism
         Shape k x k. After finitely many steps all entries are positive, unless they fall below what
-        a double can hold. The optimum may have reports that are never made: in PRIVIC's Paris all
-        but a few of the 165 cells at a `beta` of 0.2 per cell, and a few at 5.
-        `design.information_gap` says how good it is.
+        a double can hold. At the optimum some reports may have probability 0: in PRIVIC's Paris
+        this is so for all but a few of the 165 cells at a `beta` of 0.2 per cell, and for only a
+        few cells at a `beta` of 5. `design.information_gap` says how good the mechanism is.
 
     Raises
     ------
     ValueError
-        If `beta` is not a finite number above 0, `steps` not a whole number of at least 1, or if
-        `tol` is given with `steps`, or `start` without.
+        If `beta` is not a finite number above 0, if `steps` is not a whole number of at least 1, if
+        `tol` is given with a number of steps, or if `start` is given with ``steps=None``.
     InvalidDistribution
         If `prior` or `start` is not a distribution, or `start` has a 0.
     AlphabetMismatch
@@ -100,7 +100,8 @@ def blahut_arimoto(
 
     Examples
     --------
-    A crowd at 0 and few at 3: who is far from the crowd reports it rather than the lonely truth.
+    With a crowd at 0 and few people at 3, whoever is far from the crowd mostly reports 0 and not
+    the truth.
 
     >>> import ibukit as ik
     >>> prior = [0.8, 0.1, 0.08, 0.02]

@@ -20,19 +20,20 @@ from ibukit.errors import ConvergenceError
 def information_gap(
     mechanism: privacy.HasMatrix, prior: ArrayLike, beta: float, loss: ArrayLike | None = None
 ) -> float:
-    r"""Bound how far a mechanism is from the best exchange of privacy for distance.
+    r"""Bound how far a mechanism is from the best trade-off of privacy and distance.
 
-    The bound is on :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` above its minimum, in nats.
+    It bounds by how many nats :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` is above its minimum.
 
-    The certificate of `blahut_arimoto`, for any mechanism: with
-    :math:`c_{y} = \sum_{x} \mathrm{prior}_{x}\,M_{xy}` no mechanism has less than
+    This is the certificate of `blahut_arimoto`, for any mechanism M. With :math:`c_{y} = \sum_{x}
+    \mathrm{prior}_{x}\,M_{xy}` no mechanism has less than
 
     .. math::
 
         -\sum_{x} \mathrm{prior}_{x}\,\log \sum_{y} c_{y}\,\exp (-\beta\,d(x, y)) - \log
         \max_{y} \sum_{x} \mathrm{prior}_{x}\,\exp (-\beta\,d(x, y)) / Z_{x},
 
-    where :math:`Z_{x}` is the first logarithm's argument, and the gap is the difference.
+    where :math:`Z_{x}` is the argument of the first logarithm. The gap is the difference between
+    the value of M and this bound.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ def information_gap(
     Returns
     -------
     float
-        Nats, at least 0; inf where some secret of the prior is too far from all reports for
-        doubles.
+        In nats, at least 0; inf if some secret of the prior is so far from all reports that the
+        bound cannot be computed in doubles.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def information_gap(
 
     Examples
     --------
-    What the paper's ten steps leave, and what the optimum does:
+    The gap after the paper's ten steps, after 100 steps, and at the optimum:
 
     >>> import ibukit as ik
     >>> prior = [0.8, 0.1, 0.08, 0.02]
@@ -108,15 +109,15 @@ def protection_gap(
     *,
     strict: bool = True,
 ) -> float:
-    r"""Bound how far the adversary's loss is below the largest of any mechanism.
+    r"""Bound how far the adversary's loss is below the largest that can be reached.
 
-    The certificate of `shokri`, for any mechanism whose user's loss is at most Q =
-    `max_quality_loss`. With one loss for both no mechanism has more than
-    :math:`\min (Q, \min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x, g))`. With two, by weak duality, none
-    has more than :math:`\lambda\,Q + \sum_{x} \mathrm{prior}_{x}\,\max_{y} (\sum_{z} w_{yz}\,l'(x,
-    z) - \lambda\,l(x, y))`, l' the adversary's loss, for any :math:`\lambda \ge 0` and any weights
-    :math:`w_{y}` of guesses that sum to 1; these come from the linear programme, and the bound is
-    computed again.
+    This is the certificate of `shokri`, for any mechanism whose user's loss is at most Q =
+    `max_quality_loss`. With one loss for user and adversary, no mechanism gives the adversary more
+    than :math:`\min (Q, \min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x, g))`. With two losses, by weak
+    duality, none gives more than :math:`\lambda\,Q + \sum_{x} \mathrm{prior}_{x}\,\max_{y}
+    (\sum_{z} w_{yz}\,l'(x, z) - \lambda\,l(x, y))`, where l' is the adversary's loss, for any
+    :math:`\lambda \ge 0` and any weights :math:`w_{y}` of guesses that sum to 1. Both come from the
+    linear programme, and the bound is computed from them anew.
 
     Parameters
     ----------
@@ -131,8 +132,8 @@ def protection_gap(
     adversary_loss : array_like, shape (k, guesses), optional
         What guess z costs the adversary; by default the user's loss.
     strict : bool
-        Raise where the linear programme for two losses is not solved. False returns the larger
-        bound without it: that the adversary can make one guess whatever is reported.
+        Raise if the linear programme for two losses is not solved. False returns the larger bound
+        that needs no programme: the adversary can make the same guess whatever is reported.
 
     Returns
     -------
@@ -155,8 +156,8 @@ def protection_gap(
 
     Notes
     -----
-    With one loss it is as quick as computing the losses themselves, with two as slow as
-    `shokri`.
+    With one loss this is as quick as computing the losses themselves; with two losses it is as slow
+    as `shokri`.
 
     References
     ----------

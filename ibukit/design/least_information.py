@@ -5,11 +5,11 @@ For beta > 0 the least of I(x; y) + beta E loss over all channels A is attained 
     A_xy = q_y exp(-beta loss(x, y)) / sum_w q_w exp(-beta loss(x, w)),
     q = argmax_q sum_x prior_x log sum_y q_y exp(-beta loss(x, y)),
 
-and q is also the distribution of y (Csiszar 1974). The second line is a maximum-likelihood mixture:
-the "secrets" are the y, the "reports" the x, their frequencies the prior. So the solver of `mle`
-finds q in a few steps with zeros where they belong, where the alternating iteration of Blahut and
-Arimoto would need more and more steps as probabilities vanish. The expected loss falls as beta
-grows, and a root-finder meets the one that is wanted.
+and q is also the distribution of y (Csiszar 1974). The second line is the maximum-likelihood
+estimate of a mixture: its "secrets" are the y, its "reports" are the x, and their frequencies are
+the prior. So the solver of `mle` finds q in a few steps, with zeros where they belong, whereas the
+alternating iteration of Blahut and Arimoto would need more and more steps as probabilities vanish.
+The expected loss falls as beta grows, so a root-finder finds the beta that has the wanted loss.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.solvers import interior_point
 
-# Gap to which the likelihood of the mixture is certified, in nats; doubles allow little less.
+# Gap to which the likelihood of the mixture is certified, in nats; doubles allow hardly less.
 MIXTURE_TOL = 1e-13
 # Largest beta, in nats per unit of loss: its products with losses must be doubles.
 MAX_BETA = 1e150
@@ -33,7 +33,7 @@ LOSS_TOLERANCE = 1e-13
 # Relative difference below which expected losses are equal: sums of a few hundred products are no
 # more exact.
 TIE_TOLERANCE = 1e-12
-# Largest step in log beta, up to which steps double. Then beta is too small to tell its channel
+# Steps in log beta double up to this one. By then beta is so small that its channel cannot be told
 # from one without information.
 MAX_STEP = 60.0
 # Wanted excess, as a share of the smallest positive one, below which nearly all reports are the
@@ -62,11 +62,11 @@ class RateDistortionProblem:
 
     @property
     def excess_loss(self) -> Floats:
-        """The loss of a report above that of the secret's best one, shape (k, m)."""
+        """The loss of a report beyond the loss of the secret's best report, shape (k, m)."""
         return self.loss - self.loss.min(axis=1, keepdims=True)
 
     def expected_excess(self, channel: Floats) -> float:
-        """The expected loss of a channel (k, m) above the smallest."""
+        """The expected loss of a channel, shape (k, m), beyond the smallest one."""
         return float(self.prior @ (channel * self.excess_loss).sum(axis=1))
 
 
@@ -84,8 +84,7 @@ def valid_beta(beta: Any) -> float:
 def constant_channel(problem: RateDistortionProblem) -> Floats:
     """Return the channel without information that has the smallest loss.
 
-    Every report has the same distribution, uniform over the reports that are best if nothing is
-    known.
+    Under every secret the report is uniform over the reports that are best if nothing is known.
     """
     losses = problem.constant_losses
     best = losses <= losses.min() * (1 + TIE_TOLERANCE)
@@ -156,7 +155,7 @@ def solve_at_beta(problem: RateDistortionProblem, beta: float) -> Floats:
 
 @dataclass(frozen=True)
 class Optimum:
-    """A channel of least information, and the beta at which it is one."""
+    """A channel of least information, and the beta at which it is optimal."""
 
     channel: Floats
     beta: float
@@ -164,7 +163,7 @@ class Optimum:
 
 @dataclass
 class _Search:
-    """A search in log beta: its expected losses, and the optima on both sides of the wanted one."""
+    """A search in log beta: the losses met, and the optima on both sides of the wanted loss."""
 
     problem: RateDistortionProblem
     wanted: float
@@ -173,7 +172,7 @@ class _Search:
     log_ratios: dict[float, float] = field(default_factory=dict)
 
     def log_ratio(self, log_beta: float) -> float:
-        """Log of expected over wanted excess; 0 if it is close enough and not above."""
+        """Logarithm of expected over wanted excess; 0 if it is close enough and not above."""
         # Root-finders begin with the ends, which the bracket has already visited.
         if log_beta not in self.log_ratios:
             self.log_ratios[log_beta] = self._solve(log_beta)
@@ -227,10 +226,11 @@ class _Search:
 def solve_at_distortion(problem: RateDistortionProblem, wanted: float) -> Optimum:
     """Return the channel of least mutual information whose expected loss is `wanted`.
 
-    Below `min_loss` there is none. From the smallest loss without information on it is
-    `constant_channel`, at beta = 0; at `min_loss` beta is infinite. The expected loss is met from
-    below within `LOSS_TOLERANCE` of it, or exactly up to rounding where it jumps: there two
-    channels are optimal at the same beta, and so is the mixture of them that has the wanted loss.
+    No channel has a loss below `min_loss`, at which beta is infinite. Once `wanted` reaches the
+    smallest loss that is possible without information, the channel is `constant_channel` and beta
+    is 0. The wanted loss is met from below within `LOSS_TOLERANCE` of it. If the loss jumps there
+    as beta grows, it is met exactly, up to rounding: two channels are optimal at the same beta, and
+    so is the mixture of them that has the wanted loss.
     """
     without_information = Optimum(constant_channel(problem), 0.0)
     if wanted >= problem.constant_losses.min():

@@ -83,9 +83,10 @@ def rate_distortion(
     r"""The channel that tells least at a given distortion or trade-off.
 
     Minimise :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` over all channels, or I(x; y) over those with
-    :math:`E\,d(x, y) \le D`. The two are one problem: for each D below that of the best constant
-    report there is a :math:`\beta`, the slope of R(D). It is found by a root-finder on
-    :math:`\log \beta`, around the optimum that the solver of `mle` computes and certifies.
+    :math:`E\,d(x, y) \le D`. The two are one problem: for each D below the distortion of the best
+    constant report there is a :math:`\beta`, the slope of R(D). It is found by a root-finder on
+    :math:`\log \beta`, for which the solver of `mle` computes and certifies the optimum at each
+    :math:`\beta`.
 
     Parameters
     ----------
@@ -96,33 +97,32 @@ def rate_distortion(
     beta : float
         Nats per unit of the alphabet's distances, above 0. Give either this or `distortion`.
     distortion : float
-        D, in the unit of the distances, at least 0. At 0 the report is the truth; from that of the
-        best constant report on it tells nothing.
+        D, in the unit of the distances, at least 0. At 0 the report is the truth; once D reaches
+        the distortion of the best constant report, the report tells nothing.
     tol : float
-        The rate is certified to be within `tol` nats of the least; the optimum itself is mostly
-        within 1e-12.
+        The rate is certified to be within `tol` nats of the least; mostly it is within 1e-12 nats.
     strict : bool
-        Raise where `tol` is missed. False returns the point with the gap that it has.
+        Raise if `tol` is missed. False returns the point with the gap that it has.
 
     Returns
     -------
     RateDistortion
-        With the mechanism, and the proof of how good it is. For a grid of distances d the channel
-        is unique where the prior is positive.
+        The point with its mechanism, and the proof of how good it is. If d are the distances of a
+        grid, the channel is unique wherever the prior is positive.
 
     Raises
     ------
     ConvergenceError
         If `strict` and `tol` was missed; carries the point as ``.estimate``.
     ValueError
-        If not exactly one of `beta` and `distortion` is given, or it is not a finite number, or
-        `beta` not above 0.
+        If not exactly one of `beta` and `distortion` is given, if it is not a finite number, or if
+        `beta` is not above 0.
     Infeasible
         If `distortion` is negative.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
-        If it is not made for the alphabet.
+        If `prior` is not made for the alphabet.
 
     References
     ----------
@@ -132,7 +132,7 @@ def rate_distortion(
 
     Examples
     --------
-    The check-ins of Paris within 1.5 cells on average, and the privacy per cell that they have:
+    The check-ins of Paris, reported 1.5 cells away on average: distortion, beta per cell, and rate:
 
     >>> import ibukit as ik
     >>> paris = ik.datasets.load_gowalla("privic_paris")

@@ -41,11 +41,11 @@ def shokri(
 
     .. math:: \sum_y\min_z\sum_x\mathrm{prior}_x\,A_{xy}\,\ell(x,z)
 
-    where the user's is at most Q. The user's loss is
-    :math:`\sum_{xy}\mathrm{prior}_x\,A_{xy}\,\ell(x,y)`, the adversary knows the prior and the
-    mechanism A, and guesses best. With one loss l for both the maximum is :math:`\min(Q,Q_{\max})`,
-    :math:`Q_{\max}=\min_g\sum_x\mathrm{prior}_x\,l(x,g)`, and many mechanisms reach it; `choice`
-    says which is returned.
+    while the user's loss is at most Q. The user's loss is
+    :math:`\sum_{xy}\mathrm{prior}_x\,A_{xy}\,\ell(x,y)`; the adversary knows the prior and the
+    mechanism A, and guesses best. With one loss l for both, the maximum is :math:`\min(Q,Q_{\max})`
+    with :math:`Q_{\max}=\min_g\sum_x\mathrm{prior}_x\,l(x,g)`, and many mechanisms reach it;
+    `choice` says which is returned.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def shokri(
     adversary_loss : array_like, shape (k, guesses), optional
         What guess z costs the adversary; by default the user's loss.
     choice : str, optional
-        Which of the optimal mechanisms:
+        Which of the optimal mechanisms to return:
 
         - "least-information", the default for one loss: the one with the least mutual information
           with the secrets. It is the solution of the rate-distortion problem, :math:`A_{xy}`
@@ -72,46 +72,47 @@ def shokri(
           loss is Q. It does not depend on a solver: for distances on a line or a grid and a
           positive prior there is only one. For Q >= Qmax, where no information is left, the report
           is uniform over the minimisers g of Qmax.
-        - "vertex", the default for two losses, where the other is not defined: a vertex of the set
-          of optimal mechanisms or, with one loss, of those whose loss is min(Q, Qmax). It is the
-          cheapest under fixed generic prices of the entries, so that another machine or solver
-          ends at the same.
+        - "vertex", the default for two losses, where the other choice is not defined: a vertex of
+          the set of optimal mechanisms or, with one loss, of the set of those whose loss is min(Q,
+          Qmax). It is the cheapest vertex under fixed generic prices of the entries, so that
+          another machine or solver ends at the same one.
     strict : bool
-        Raise where the optimum is missed, or no vertex found. False returns the mechanism that
-        there is: for want of a vertex the one of least information, which keeps the bound on the
+        Raise if the optimum is missed or no vertex is found. False returns the mechanism as it is;
+        if no vertex is found, it is the one of least information, which keeps the bound on the
         user's loss.
 
     Returns
     -------
     MatrixMechanism
         Shape k x k. Rows sum to 1 up to rounding; the user's loss is at most Q, and the adversary's
-        at least the maximum, within 1e-9 of the largest loss (checked before it is returned;
-        "least-information" reaches 1e-12). `design.protection_gap` says by how much the maximum is
-        missed.
+        at least the maximum, within 1e-9 of the largest loss (checked before the mechanism is
+        returned; "least-information" reaches 1e-12). `design.protection_gap` says by how much the
+        maximum is missed.
 
     Raises
     ------
     ConvergenceError
         If `strict` and the optimum was missed; carries the mechanism as ``.estimate``.
     Infeasible
-        If no mechanism has a loss of at most `max_quality_loss`, or that is NaN; the message says
-        what is possible.
+        If no mechanism has a loss of at most `max_quality_loss`, or if this is NaN; the message
+        says what is possible.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
         If `prior` or a loss is not made for the alphabet.
     ValueError
-        If a loss is negative, infinite or NaN, or `choice` is not one of the two, or is
+        If a loss is negative, infinite or NaN, if `choice` is neither of the two, or if it is
         "least-information" for two losses.
 
     Notes
     -----
     The maximum is :math:`V(Q) \le Q`, because the adversary may guess the report itself; V is
-    concave, and equal to Q at Qmin and at Qmax (a constant report), so it is Q between. Every
-    optimum whose loss is Q is therefore a mechanism whose report is itself a best guess. One of
-    them (for distances) reports the best constant with probability Q / Qmax, and otherwise the
-    truth; the rate-distortion channel is another, since replacing each report by its best guess
-    would otherwise lower the loss without more information.
+    concave, and equal to Q at Qmin and at Qmax (a constant report), so it is equal to Q between
+    them. Every optimum whose loss is Q is therefore a mechanism whose report is itself a best
+    guess. For distances, one of them reports the best constant with probability Q / Qmax, and
+    otherwise the truth. The rate-distortion channel is another: if its reports were not best
+    guesses, replacing each of them by its best guess would lower the loss without adding
+    information.
 
     It takes tens of milliseconds on a line of 100 values, and tenths of a second on a grid of 400
     cells; the linear programme takes tenths of a second for 100 values and much longer for grids of
@@ -124,7 +125,7 @@ def shokri(
        CCS 2012.
     .. [oya2017] S. Oya et al., "Back to the drawing board: revisiting the design of optimal
        location
-       privacy-preserving mechanisms", CCS 2017: that optima are many, and how to choose by
+       privacy-preserving mechanisms", CCS 2017: on the many optima, and how to choose among them by
        conditional entropy.
 
     Examples

@@ -14,8 +14,9 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.vectors import aligned_pair
 from ibukit.errors import ConvergenceError
 
-# Pairs of cells up to which the network simplex on all of them is faster than on a few, and the
-# cells of the smaller side below which there are no few (measured, benchmarks/transport.py).
+# Number of pairs of cells up to which the network simplex is faster on all of them than on a few,
+# and number of cells of the smaller side below which a few are not tried (measured,
+# benchmarks/transport.py).
 MAX_ALL_PAIRS, MIN_FEW_PAIRS = 500_000, 100
 
 
@@ -24,21 +25,22 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
 
     .. math:: \min_{T\ge0}\sum_{xy}T_{xy}\,d(x,y)
 
-    with row sums p and column sums q. On a line in closed form, :math:`\sum_x|P(x)-Q(x)|` with P, Q
-    the distribution functions; bins are on a line, at their midpoints. On other alphabets exactly,
-    by POT's network simplex. On a grid where many cells differ it runs on a few pairs of cells, and
-    a bound from the dual over all pairs proves the distance to a relative 1e-9.
+    where T has row sums p and column sums q. On a line there is a closed form,
+    :math:`\sum_x|P(x)-Q(x)|` with the distribution functions P and Q; bins are on a line, at their
+    midpoints. On other alphabets the distance is computed exactly, by POT's network simplex. On a
+    grid where many cells differ, the simplex runs on a few pairs of cells, and a bound from the
+    dual over all pairs proves the distance to a relative 1e-9.
 
     Parameters
     ----------
     p, q : array_like or labelled, shape (k,)
-        Distributions. Those with labels are aligned by their labels, with each other if no alphabet
-        is known; arrays are in one order.
+        Distributions. Labelled ones are aligned by their labels (with each other if no alphabet is
+        known); arrays must be in the same order.
     alphabet : Alphabet or int
-        Whose distances d are the cost; an int k means Line(0, k - 1).
+        The alphabet whose distances d are the cost; an int k means Line(0, k - 1).
     strict : bool
-        Raise where the network simplex ends before the optimum. False returns the cost of the plan
-        that it has, which the distance does not exceed.
+        Raise if the network simplex ends before the optimum. False returns the cost of the plan
+        that it has reached; the distance is at most this cost.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
         If p or q is not on the simplex (raw matrix inversion rarely is).
     AlphabetMismatch
         If p or q does not have one probability for each element, or is an estimate over another
-        alphabet, or a bin has no midpoint.
+        alphabet, or if a bin has no midpoint.
 
     References
     ----------
@@ -165,7 +167,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     Parameters
     ----------
     p, q : array_like or labelled, shape (k,)
-        Any vectors of the same length: raw matrix inversion is welcome.
+        Any vectors of the same length, also those from raw matrix inversion.
 
     Returns
     -------

@@ -64,37 +64,38 @@ def replicate(
 ) -> pd.DataFrame:
     r"""Repeat an experiment: reports, estimates and their losses.
 
-    Each time: tally ~ mechanism.simulate(population.counts), then each estimator on that tally,
-    then its losses. The secrets are fixed, the reports are drawn anew in each repetition, and all
-    estimators see the same ones.
+    In each repetition a tally is drawn, tally ~ mechanism.simulate(population.counts); then each
+    estimator is run on that tally, and its losses are computed. The secrets are fixed, the reports
+    are drawn anew in each repetition, and all estimators see the same reports.
 
     Parameters
     ----------
     population : Dataset
-        Or anything with ``counts``, ``distribution`` (the truth in the losses) and ``alphabet``.
+        A data set, or anything with ``counts``, ``distribution`` (the truth in the losses) and
+        ``alphabet``.
     mechanisms : sequence of Mechanism or FreeWill
-        Over that alphabet; no two of the same class and epsilon or of the same name, as the table
-        could not tell these apart.
+        Mechanisms over that alphabet. No two may have the same class and epsilon, or the same name,
+        because the table could not tell them apart.
     estimators : mapping from str to callable
-        From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``,
-        ``partial(ik.ibu, stop=ik.Steps(10))``, a ``lambda``. They must not draw random numbers.
+        Each maps a tally to an `Estimate` or a distribution, shape (k,): for instance ``ik.mle``,
+        ``partial(ik.ibu, stop=ik.Steps(10))`` or a ``lambda``. They must not draw random numbers.
     repetitions : int
-        Of each mechanism.
+        Number of repetitions of each mechanism.
     seed : int
         Not negative.
     path : str or path, optional
         A file of JSON lines to which every finished repetition is added at once. If it exists, what
-        it holds is not computed again: a run that was interrupted goes on, one with more
-        repetitions continues. One run at a time.
+        it holds is not computed again, so that an interrupted run can go on, and a run with more
+        repetitions continues from it. Only one run at a time may use the file.
     n_jobs : int
-        Processes, by joblib; -1 for one on each core.
+        Number of processes, which joblib starts; -1 for one on each core.
     losses : mapping from str to callable, optional
-        Losses of your own, by the names of their columns: functions of the estimate and the truth,
-        shape (k,) both, and the alphabet, that return a number.
+        Losses of your own, by the names of their columns: functions that return a number from the
+        estimate, the truth (both of shape (k,)) and the alphabet.
     client : distributed.Client, optional
-        The Dask workers that do the work in the place of processes. What a lost worker was doing is
-        done again by another. One repetition at a time runs in each worker process, so workers of
-        one thread are best.
+        Its Dask workers do the work instead of processes. What a lost worker was doing is done
+        again by another worker. One repetition at a time runs in each worker process, so workers
+        with one thread are best.
 
     Returns
     -------
@@ -103,14 +104,15 @@ def replicate(
 
         - mechanism (its class, or the name of a FreeWill), epsilon (NaN for a FreeWill), estimator
           (its name), repetition (from 0);
-        - stop: the rule, where the callable has a parameter `stop`, "" where not;
+        - stop: the stopping rule if the callable has a parameter `stop`, else "";
         - emd (in the alphabet's unit), tv, squared_l2 (not its root): see `emd`, `total_variation`,
           `squared_l2`; emd and tv are NaN for raw matrix inversion off the simplex;
         - your own losses, NaN where one raises `InvalidDistribution` off the simplex;
         - steps, gap (nats per report), status (a name in `Status`): the estimate's own. For a bare
           distribution they are 0, the gap it is certified with, and CLOSED_FORM. If an estimator
           raises `ConvergenceError`, the estimate that the error carries is taken, with its status;
-        - seconds: CPU time of the estimator. The only column that another run does not repeat.
+        - seconds: CPU time of the estimator. This is the only column that another run does not
+          repeat.
 
     Raises
     ------
@@ -118,14 +120,14 @@ def replicate(
         If a mechanism is over another alphabet than the population.
     ForeignFile
         If `path` was begun with another seed, population, mechanism, estimator, loss, or other
-        versions of Python, numpy or ibukit, or is no such file at all. For a function, its code,
+        versions of Python, numpy or ibukit, or is not such a file at all. For a function, its code,
         its defaults and what it closes over are compared, not the functions that it calls.
     DataChanged
-        If a line of it is not what was written, or another run is writing to it now.
+        If a line of the file is not what was written, or if another run is writing to it now.
     ValueError
-        If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon
-        or name, or `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or not 1 where there
-        is a `client`, or a loss has the name of another column.
+        If there is no mechanism or no estimator, if two mechanisms have the same class and epsilon
+        or the same name, if `repetitions` is below 1, if `seed` is negative, if `n_jobs` is 0, if
+        it is not 1 although there is a `client`, or if a loss has the name of another column.
     TypeError
         If an argument is of another kind than stated, or a loss returns something other than a
         number, or `client` is not a client of Dask.
@@ -133,11 +135,11 @@ def replicate(
     Notes
     -----
     Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the
-    four words are a digest of the mechanism's recorded name and parameters; of a matrix, of a
-    weighted mean of its entries in steps of :math:`2^{-16}`, so that last digits do not decide. So
-    a row depends on `seed`, population, mechanism, estimator and r only: not on `n_jobs` or
-    `client`, on the order, on what else is asked for or on how many repetitions. Linear algebra
-    runs on one thread.
+    four words are a digest of the mechanism's recorded name and parameters. A matrix enters the
+    digest as a weighted mean of its entries in steps of :math:`2^{-16}`, so that last digits do not
+    decide. So a row depends only on `seed`, population, mechanism, estimator and r: not on `n_jobs`
+    or `client`, nor on the order, on what else is asked for or on the number of repetitions. Linear
+    algebra runs on one thread.
 
     An error in an estimator is raised with a note that says which mechanism, estimator and
     repetition it was.
@@ -160,15 +162,15 @@ def replicate(
     0.1        0.25   5.23           3.99
     1.0        0.05   0.06           0.06
 
-    A loss of one's own, the largest error of a probability:
+    A loss of your own, the largest error of a probability:
 
     >>> worst = {"worst": lambda estimate, truth, alphabet: np.abs(estimate - truth).max()}
     >>> table = replicate(ages, mechanisms, {"INV-P": ik.inv}, repetitions=5, seed=1, losses=worst)
     >>> table.groupby("epsilon")["worst"].median().round(3).tolist()
     [0.186, 0.004]
 
-    Quartiles: ``.quantile([0.25, 0.5, 0.75])`` in the place of ``.median()``; mean and its standard
-    error: ``.agg(["mean", "sem"])``.
+    For quartiles take ``.quantile([0.25, 0.5, 0.75])`` instead of ``.median()``, and for the mean
+    and its standard error ``.agg(["mean", "sem"])``.
     """
     import pandas as pd
 
@@ -199,8 +201,8 @@ def replicate(
     )
     with journal as (finished, write):
         missing = [key for key in keys if key not in finished]
-        # The words are computed here, once for each mechanism: that of a matrix takes a pass over
-        # its entries.
+        # The words are computed here, once for each mechanism, because those of a matrix take a
+        # pass over its entries.
         words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
         tasks = (
             (key, population, chosen[key[0]], functions, measures, seed, words[key[0]])
@@ -342,8 +344,8 @@ def _question(
     seed: int,
 ) -> dict[str, Any]:
     """Return all that the numbers of a repetition depend on, for the first line of the file."""
-    # Neither the number of repetitions nor their order: a file may go on to more of them. A patch
-    # release of Python changes no number.
+    # Neither the number of repetitions nor their order is part of it, because a file may go on to
+    # more of them. A patch release of Python changes no number.
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     truth = (population.counts, population.distribution, population.alphabet)
     return {
@@ -414,7 +416,7 @@ def _equal_mechanism(mechanism: Mechanism | FreeWill) -> Mechanism | FreeWill:
 def _row(
     estimator: Estimator, name: str, tally: Tally, population: Population, losses: dict[str, Loss]
 ) -> dict[str, Any]:
-    """Run an estimator on a tally, and return the columns of the table from its losses on."""
+    """Run an estimator on a tally, and return its losses and the columns after them."""
     start = time.process_time()
     try:
         result = estimator(tally)

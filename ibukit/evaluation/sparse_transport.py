@@ -1,8 +1,9 @@
-"""Optimal transport between many cells of a grid, by few of their pairs and a bound over all.
+"""Optimal transport between many cells of a grid, by a few pairs and a bound over all pairs.
 
 A plan uses fewer pairs of cells than there are cells, and a network simplex on the right pairs
-finds it. Column generation looks for them: from the dual variables of a plan on some pairs follows
-which of the others would make it cheaper, and a lower bound that holds over all pairs.
+finds the best plan. Column generation looks for these pairs: the dual variables of a plan on some
+pairs show which of the others would make it cheaper, and give a lower bound that holds over all
+pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ibukit.domain.grid import Grid
 OLDEST_POT = (0, 9, 7)
 # Largest difference between the cost of the plan and the lower bound, relative to the cost.
 TOLERANCE = 1e-9
-# The potentials of blocks of cells only say with which pairs to begin, so less is enough.
+# The potentials of blocks of cells only say with which pairs to begin, so less accuracy is enough.
 BLOCK_TOLERANCE = 1e-6
 # Reduced costs that are rounding, in units of the largest distance.
 ROUNDING = 1e-14
@@ -72,8 +73,8 @@ def certified_cost(grid: Grid, surplus: Floats) -> float | None:
     Returns
     -------
     float or None
-        The cost of a plan, above the least one by a relative `TOLERANCE` at most. None if the lower
-        bound does not prove it, or POT is older than 0.9.7.
+        The cost of a plan, which exceeds the least cost by at most a relative `TOLERANCE`. None if
+        the lower bound does not prove this, or if POT is older than 0.9.7.
     """
     if not has_sparse_simplex():
         return None
@@ -163,7 +164,7 @@ def _cheaper_pairs(
     most: int,
     limit: float = np.inf,
 ) -> CheaperPairs:
-    """Return the pairs of reduced cost below a limit, at most so many in each row, the least."""
+    """Return pairs with reduced costs below a limit: in each row at most `most`, the lowest."""
     least, rows, columns = np.empty(len(start)), [], []
     most, step = min(most, len(end)), max(1, MAX_DISTANCES // len(end))
     for first in range(0, len(start), step):
@@ -187,7 +188,7 @@ def _cheaper_pairs(
 
 
 def _some_plan(supply: Floats, demand: Floats) -> tuple[Ints, Ints]:
-    """Return pairs that carry all mass, the next of the supply to the next of the demand."""
+    """Return pairs that carry all mass, each supply in turn to the next demand."""
     sent, received = np.cumsum(supply)[:-1], np.cumsum(demand)[:-1]
     steps = np.sort(np.concatenate([[0.0], sent, received]))
     rows, columns = np.searchsorted(sent, steps, "right"), np.searchsorted(received, steps, "right")

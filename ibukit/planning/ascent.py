@@ -1,6 +1,6 @@
 """Maximise the least variance over distributions, with a certificate.
 
-The least variance v(theta) is concave. The best estimator u at any theta bounds it at every other
+The least variance v(theta) is concave. The best estimator u at any theta bounds v at every other
 distribution: v(theta') <= c . theta' - (w . theta')^2 with c_x = sum_z M_xz u_z^2, and the maximum
 of the right side over theta' is found exactly (`worst_case.max_variance`). At the worst theta bound
 and value are equal. Newton's method with a logarithmic barrier climbs v inside the simplex.
@@ -89,7 +89,7 @@ def largest_variance(space: VarianceSurface, w: Floats, uppers: Floats, lowers: 
 
 
 def climb(space: VarianceSurface, w: Floats) -> Climb:
-    """Maximise the sum over the columns of w; they are one question, or each single probability."""
+    """Maximise the sum of the variances of the columns of w: one question, or all probabilities."""
     theta = np.full(space.k, 1 / space.k)
     point = space.at(theta, w)
     upper, lower, best = np.inf, -np.inf, theta

@@ -67,7 +67,7 @@ class BitVariances:
         return Worst(upper, climbs[question].lower, question, climbs[question].theta)
 
     def _climb(self, w: Floats) -> Climb:
-        """Bound the largest variance of a question, by groups of secrets of equal weight if few."""
+        """Bound the largest variance of a question, by groups of equal weight if these are few."""
         values, group, sizes = np.unique(w, return_inverse=True, return_counts=True)
         if math.prod(int(size) + 1 for size in sizes) * len(sizes) <= MAX_GROUP_ENTRIES:
             worst = DenseVariances(grouped(self.mechanism, sizes)).worst_case(values[None])

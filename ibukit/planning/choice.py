@@ -1,4 +1,4 @@
-"""Reports through mechanisms that people choose, as those of one mechanism."""
+"""Reports through mechanisms that people choose, as reports of one mechanism."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ibukit.planning.variance_models import as_listed
 def with_choice(mechanism: Any) -> Any:
     """Return `FreeWill` as one mechanism, whose reports say what they came through.
 
-    Its matrix has the matrices of the mechanisms, times their shares, side by side. So has that of
-    a survey design with two samples, with half of the people in each. Anything else is returned as
-    it is.
+    Its matrix has the matrices of the mechanisms, times their shares, side by side. A survey design
+    with two samples is treated in the same way, with half of the people in each sample. Anything
+    else is returned as it is.
 
     Examples
     --------

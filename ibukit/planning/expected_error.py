@@ -40,7 +40,7 @@ def _of_mle(mechanism: Mechanism, theta: Floats | None) -> float:
             else float(model_of(mechanism).variances(theta, None).sum())
         )
     # The error is concave in theta and symmetric in the secrets, so it is largest at the uniform
-    # one.
+    # distribution.
     if is_bits(listed):
         return asymptotic_mse(listed, uniform(listed.k))
     if listed.m == listed.k:

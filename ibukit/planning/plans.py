@@ -93,43 +93,46 @@ def plan(
 ) -> Plan | Plans:
     r"""Plan the number of reports for intervals of a given width, or for a test.
 
-    The smallest n with :math:`2z\sqrt{v/n}\le\mathrm{width}`, z the normal quantile at (1 + level)
-    / 2. v is the variance of the best estimate of :math:`w \cdot \theta` from one report, for the
-    question of which it is largest:
+    The number is the smallest n with :math:`2z\sqrt{v/n}\le\mathrm{width}`, where z is the normal
+    quantile at (1 + level) / 2, and v is the variance of the best estimate of :math:`w \cdot
+    \theta` from one report, for the question with the largest such variance:
 
     .. math:: v(\theta)=\min_{u:\,Mu=w}\;\sum_z p_z u_z^2-(w\cdot\theta)^2,\qquad p=\theta M,
 
-    which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace.
-    With `near`, v is taken at that distribution; without, it is the largest over all distributions.
+    which is w C w with C the inverse Fisher information, whose trace is `theory.asymptotic_mse`.
+    With `near`, v is taken at that distribution; without it, v is the largest over all
+    distributions.
 
-    With a `difference` :math:`\delta` it is the smallest n for which a test of level 1 - level
-    finds it with probability `power`:
+    With a `difference` :math:`\delta` the number is the smallest n for which a test of level 1 -
+    level finds the difference with probability `power`:
 
     .. math:: n\ge\Bigl(\frac{z\,\sigma_0+z_{\mathrm{power}}\,\sigma_1}{\delta}\Bigr)^2.
 
     The test is the likelihood ratio of `compare`, between two groups of n reports each; or, with
-    ``groups=1``, whether an interval contains a given value. :math:`\sigma_1^2` is the sum of the
-    variances v of the groups, and :math:`\sigma_0^2` is that sum without a difference. Near a
-    distribution, one group has it and the other the nearest one that differs by :math:`\delta`, in
-    the worse direction. With one group `near` has the value that is tested.
+    ``groups=1``, it asks whether an interval contains a given value. :math:`\sigma_1^2` is the sum
+    of the variances v of the groups, and :math:`\sigma_0^2` is that sum if there is no difference.
+    With `near`, one group has this distribution, and the other has the nearest one that differs by
+    :math:`\delta`, in the worse direction. With one group the value that is tested is that of
+    `near`.
 
     Parameters
     ----------
     mechanism : Mechanism, FreeWill or surveys.TwoSampleDesign, or sequence of them
-        Several, over the same secrets, give the table to choose one from. A row-stochastic matrix
-        is taken as a `MatrixMechanism`. With `FreeWill` each report comes through one of several
-        mechanisms, by its shares, and says through which. With a design of two samples half of the
-        people are in each; ``FreeWill(design.samples, shares)`` divides them otherwise.
+        Several mechanisms, over the same secrets, give a table from which to choose one. A
+        row-stochastic matrix is taken as a `MatrixMechanism`. With `FreeWill` each report comes
+        through one of several mechanisms, by their shares, and says through which one. With a
+        design of two samples half of the people are in each sample; ``FreeWill(design.samples,
+        shares)`` divides them otherwise.
     width : float
         Upper end minus lower end, of every interval; less than twice the range of the answers. Not
-        used with a difference.
+        used if there is a `difference`.
     level : float
         Strictly between 0 and 1. The test has the level 1 - level, on two sides.
     of : array_like, shape (k,) or (questions, k), optional
-        Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
-        values for their mean. A mapping or Series is one question with weights by label, 0 for the
-        labels that it lacks. By default each single probability; for designs with two samples the
-        sensitive attribute.
+        Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside it for
+        its share, or the values of the secrets for their mean. A mapping or Series is one question
+        with weights by label, 0 for the labels that it lacks. By default each single probability is
+        a question; for designs with two samples, the sensitive attribute.
     near : array_like or labelled, shape (k,), optional
         The expected distribution. By default the worst case over all distributions.
     rng : numpy.random.Generator, optional
@@ -138,25 +141,26 @@ def plan(
         reports, 1,000 for each secret and at least 50,000. `Plan.noise` is the relative standard
         error of n. Such mechanisms need `near`, and have at most 259 secrets.
     difference : float, optional
-        Plans a test that finds this difference of the answers, of the question whose variance is
-        largest.
+        Plan a test that finds a difference of this size between answers, for the question whose
+        variance is largest.
     power : float
-        Probability of finding it, strictly between 0 and 1.
+        Probability of finding the difference, strictly between 0 and 1.
     groups : int
         2 for two groups of n reports each, 1 for one group and a value.
 
     Returns
     -------
     Plan or Plans
-        A `PowerPlan` with a difference. A `Plans` for a sequence of mechanisms. `Plan.n` is the
-        number of reports; `Plan.width` and `Plan.error` return width and error for another number.
+        A `PowerPlan` if there is a `difference`, a `Plans` for a sequence of mechanisms. `Plan.n`
+        is the number of reports; `Plan.width` and `Plan.error` return width and error for any other
+        number.
 
     Raises
     ------
     ValueError
-        If `width` is not above 0 and below twice the range, `level` not between 0 and 1, a weight
-        not finite, no question depends on the distribution, or the reports cannot be listed; if no
-        distribution differs by `difference`, or `power` is not between 0 and 1.
+        If `width` is not above 0 and below twice the range of the answers, if `level` or `power` is
+        not between 0 and 1, if a weight is not finite, if no question depends on the distribution,
+        if the reports cannot be listed, or if no distribution differs by `difference`.
     MatrixUncertain
         If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     AlphabetMismatch
@@ -166,31 +170,31 @@ def plan(
     NotInvertible
         If the reports do not answer a question, however many there are.
     TooLarge
-        If the alphabet is unbounded, or the matrix too large. k-RR and geometric noise on a line
-        take O(k), unary encodings and subset selection O(k) in the worst case of each probability
-        and a few hundred secrets otherwise.
+        If the alphabet is unbounded, or the matrix is too large. k-RR and geometric noise on a line
+        take O(k) operations. So do unary encodings and subset selection in the worst case of each
+        probability; otherwise they allow a few hundred secrets.
 
     Notes
     -----
     Intervals are the estimate -+ z standard errors of the maximum likelihood estimate: they cover
-    with probability `level` in the limit of many reports, at distributions without zeros. Where
-    `near` has zeros v is its limit from inside. There the maximum likelihood estimate is not
-    normal: it never goes below 0. Where one probability is 0 it is estimated as 0 about half of the
-    time; where several are, each of them more often (for 90 zeros of 100 under k-RR with epsilon =
-    1 and 20,000 reports about 80 % of the time).
+    with probability `level` in the limit of many reports, at distributions without zeros. If `near`
+    has zeros, v is its limit from inside the simplex. There the maximum likelihood estimate is not
+    normal, because it never goes below 0. If one probability is 0, it is estimated as 0 about half
+    of the time; if several are 0, each of them is estimated as 0 more often (about 80 % of the time
+    if 90 of 100 are 0, under k-RR with epsilon = 1 and 20,000 reports).
 
-    Worst case: each u bounds v from above at every distribution, by
-    :math:`\sum_{x} \theta_x\,c_{x} - (w \cdot \theta)^{2}` with :math:`c_{x}` =
-    :math:`\sum_{z} M_{xz}\,u_{z}^{2}`, of which the maximum is found exactly. v is concave, so at
-    the worst :math:`\theta` its own u gives the bound v itself. k-RR, geometric noise on a line and
-    every matrix with independent columns have one u. Otherwise Newton's method climbs v inside the
-    simplex until bound and value agree to 1e-7, and n is from the bound. Secrets of unary encodings
-    and subset selection that a question weighs alike are merged first, because they are
-    exchangeable; where many are left, sums over their :math:`2^{k}` reports are found as in
-    `theory.asymptotic_mse`, to the rounding of doubles.
+    In the worst case each u bounds v from above at every distribution, by :math:`\sum_{x}
+    \theta_x\,c_{x} - (w \cdot \theta)^{2}` with :math:`c_{x}` = :math:`\sum_{z} M_{xz}\,u_{z}^{2}`,
+    and the maximum of this bound is found exactly. v is concave, so at the worst :math:`\theta` the
+    best u there gives v itself as the bound. k-RR, geometric noise on a line and every matrix with
+    independent columns have only one u. Otherwise Newton's method climbs v inside the simplex until
+    bound and value agree to 1e-7, and n follows from the bound. Secrets of unary encodings and
+    subset selection that a question weighs alike are merged first, because they are exchangeable;
+    if many are left, sums over their :math:`2^{k}` reports are found as in `theory.asymptotic_mse`,
+    up to the rounding of doubles.
 
-    The power, too, is that in the limit of many reports: where a share is nearly 0 in either group,
-    simulate it with `compare`.
+    The power, too, holds in the limit of many reports: if a share is nearly 0 in either group,
+    simulate the power with `compare`.
 
     References
     ----------
@@ -199,7 +203,7 @@ def plan(
 
     Examples
     --------
-    Number of people to ask for every share within one percentage point either way, whatever the
+    Number of people to ask to know every share within one percentage point either way, whatever the
     shares are:
 
     >>> import ibukit as ik
@@ -214,7 +218,7 @@ def plan(
     22866
 
     Number of people to ask in each of two towns, to find out with a probability of 90 % that 5
-    percentage points more drive in one of them:
+    percentage points more of the people drive in one of them:
 
     >>> test = plan(mechanism, of="car", near=expected, difference=0.05, power=0.9)
     >>> test.n

@@ -4,9 +4,9 @@ A difference :math:`\delta` of :math:`w \cdot \theta` is found with the power
 
 .. math:: \Phi\left(\frac{\delta\sqrt n - z\,\sigma_0}{\sigma_1}\right)
 
-from n reports of each group, z the normal quantile of the level. :math:`\sigma_1^2` is the sum of
-the variances of one report of each group, at their distributions, and :math:`\sigma_0^2` that sum
-if both groups have the distribution of the hypothesis.
+from n reports of each group, where z is the normal quantile of the level. :math:`\sigma_1^2` is the
+sum of the variances of one report of each group, at their distributions, and :math:`\sigma_0^2` is
+that sum if both groups have the distribution of the hypothesis.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibukit.planning.result import Plan
 from ibukit.planning.variance_models import VarianceModel
 
 # Uniform share that a distribution gets before it is shifted, so that a share of 0 can grow. It
-# changes no number of reports by more than this part.
+# changes no number of reports by more than this share.
 UNIFORM_SHARE = 1e-9
 # Largest tilt of weights from 0 to 1: it turns a share of 1e-9 into one of nearly 1.
 MAX_TILT = 100.0
@@ -85,7 +85,7 @@ class PowerPlan(Plan):
         Returns
         -------
         float or ndarray
-            One for each n, in its shape.
+            One number for each n, in the shape of `n`.
 
         Examples
         --------
@@ -115,7 +115,8 @@ class PowerPlan(Plan):
         Returns
         -------
         float or ndarray
-            One for each n, in its shape. The variances are those at the planned difference.
+            One number for each n, in the shape of `n`. The variances are those at the planned
+            difference.
 
         Examples
         --------
@@ -164,7 +165,7 @@ class PlannedTest(NamedTuple):
     def deviations_near(
         self, theta: Floats, w: Floats, model: VarianceModel
     ) -> tuple[float, float]:
-        """Return the deviations of one report of each group, the larger of both directions."""
+        """Return the deviations from one report of each group, in the worse direction."""
 
         def variance(at: Floats) -> float:
             return max(0.0, float(model.variances(at, w[None])[0]))
@@ -189,7 +190,7 @@ class PlannedTest(NamedTuple):
         return math.sqrt(null), math.sqrt(other)
 
     def reports_needed(self, deviations: tuple[float, float], z: float) -> int:
-        """Return the smallest n >= 1 with the power, of each group."""
+        """Return the smallest number n >= 1 of reports of each group that has the power."""
         null, other = deviations
         root = max((z * null + float(ndtri(self.power)) * other) / self.difference, 0.0)
         if not math.isfinite(root * root):
@@ -203,8 +204,9 @@ class PlannedTest(NamedTuple):
 def shifted(theta: Floats, w: Floats, difference: float) -> Floats | None:
     """Return the distribution nearest to theta whose w . theta is larger by a difference.
 
-    Nearest by relative entropy: probabilities times exp(t w). For the share of a region the odds of
-    all secrets inside change alike. None if no distribution has such a value.
+    It is the nearest by relative entropy: probabilities are multiplied by exp(t w). For the share
+    of a region the odds of all secrets inside change alike. Return None if no distribution has such
+    a value.
 
     Examples
     --------

@@ -36,16 +36,18 @@ class Plan(arguments.ReadOnlyArrays):
         Confidence level of the intervals.
     variance : float
         Variance of the least certain answer, for one report: its standard error from n reports is
-        :math:`\sqrt{\mathrm{variance}/n}`. In the worst case an upper bound for all distributions.
+        :math:`\sqrt{\mathrm{variance}/n}`. In the worst case it is an upper bound for all
+        distributions.
     gap : float
-        Largest relative excess of `variance`: some distribution needs at least
-        :math:`(1 - \mathrm{gap})\,n` reports. It is 0 near a distribution and if a closed form
-        gives the worst case; otherwise nearly 0, or more if there are too many questions to look at
-        each.
+        Share by which `variance` may be too large: some distribution needs at least :math:`(1 -
+        \mathrm{gap})\,n` reports. It is 0 if `near` was given, or if a closed form gives the worst
+        case. Otherwise it is nearly 0, or larger if there are too many questions to look at each of
+        them.
     question : int
         Index of the least certain answer: a row of `of`, or the code of a secret.
     distribution : ndarray, shape (k,)
-        The distribution of that variance: `near`, or the worst one that was found.
+        The distribution at which the variance was computed: `near`, or the worst one that was
+        found.
     worst_case : bool
         Whether the plan holds for all distributions.
     noise : float
@@ -96,7 +98,7 @@ class Plan(arguments.ReadOnlyArrays):
         Returns
         -------
         float or ndarray
-            One for each n, in its shape; z is the normal quantile at (1 + level) / 2.
+            One number for each n, in the shape of `n`; z is the normal quantile at (1 + level) / 2.
 
         Examples
         --------
@@ -118,7 +120,7 @@ class Plan(arguments.ReadOnlyArrays):
 
         It is :math:`\sqrt{\mathbb E\lVert\mathrm{estimate}-\theta\rVert_2^2}`. The expectation is
         over the secrets, drawn independently from :math:`\theta`, and the noise. In the worst case
-        it is that of the :math:`\theta` for which it is largest, mostly another one than
+        it is the error for the :math:`\theta` for which it is largest, which is mostly not
         `distribution`.
 
         Parameters
@@ -133,16 +135,16 @@ class Plan(arguments.ReadOnlyArrays):
         Returns
         -------
         float or ndarray
-            One for each n, in its shape.
+            One number for each n, in the shape of `n`.
 
         Raises
         ------
         ValueError
-            If `n` is not whole or below 1, or the estimator is not known.
+            If `n` is not a whole number or is below 1, or if the estimator is not known.
         NotInvertible
             If the reports do not identify the distribution, though they answer the questions.
         TooLarge
-            If it would take a matrix that is too large.
+            If the error would need a matrix that is too large.
 
         Examples
         --------
@@ -200,7 +202,8 @@ class Plans:
     Attributes
     ----------
     plans : tuple of Plan
-        In the order of the mechanisms. ``plans[0]`` is the first, and they can be iterated over.
+        In the order of the mechanisms. ``plans[0]`` is the first, and the object can be iterated
+        over.
 
     Examples
     --------
@@ -224,7 +227,7 @@ class Plans:
         Parameters
         ----------
         at : int, optional
-            A number of reports; by default that of the `best`.
+            A number of reports; by default the number that the `best` plan needs.
         estimator : {"mle", "inv"} or None
             Estimator whose `Plan.error` is added; None for no such column.
 
@@ -236,7 +239,7 @@ class Plans:
         Raises
         ------
         ValueError
-            If `at` is not whole or below 1, and as `Plan.error`.
+            If `at` is not a whole number or is below 1, or if `Plan.error` raises it.
 
         Examples
         --------

@@ -78,7 +78,7 @@ class SimulatedVariances:
         return variances
 
     def worst_case(self, weights: Floats | None) -> Worst:
-        """Raise ValueError: simulated reports are those of one distribution."""
+        """Raise ValueError, because simulated reports belong to one distribution."""
         raise ValueError(
             f"near must be given for {self.mechanism}: its reports cannot be listed, and "
             "simulated ones are those of one distribution"

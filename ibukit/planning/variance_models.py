@@ -30,11 +30,11 @@ class VarianceModel(Protocol):
 
 
 def as_listed(mechanism: Mechanism) -> FiniteMechanism:
-    """Return a mechanism of the same information whose reports are bits or can be listed.
+    """Return a mechanism with the same information whose reports are bits or can be listed.
 
-    A mechanism whose reports cannot be listed may have one as its attribute `ideal`: local hashing
-    has the law of a unary encoding, or of subset selection, if all hash functions are equally
-    likely.
+    A mechanism whose reports cannot be listed may have such a mechanism as its attribute `ideal`:
+    local hashing has the law of a unary encoding, or of subset selection, if all hash functions are
+    equally likely.
     """
     ideal: FiniteMechanism | None = getattr(mechanism, "ideal", None)
     return mechanism.as_finite() if ideal is None else ideal

@@ -1,7 +1,7 @@
 """Largest variance of an estimator over all distributions.
 
-It certifies that no distribution needs more reports: the least variance is at most that of any one
-unbiased estimator.
+It certifies that no distribution needs more reports, because the least variance is at most that of
+any one unbiased estimator.
 """
 
 from __future__ import annotations

@@ -49,9 +49,10 @@ class Audit:
     secrets : tuple
         Labels of the two secrets that are distinguished best.
     seen : tuple of int
-        Number of reports of each of them in the chosen event.
+        Number of reports of each of these two secrets that lie in the chosen event.
     n : int
-        Number of reports of each, in the half that was not used to choose the event.
+        Number of reports of each of the two secrets, in the half that was not used to choose the
+        event.
 
     Examples
     --------
@@ -103,28 +104,28 @@ def audit(
     r"""Bound the epsilon of a sampler from below by drawn reports.
 
     For any secrets x, y and set E of reports, a sampler with parameter epsilon has
-    :math:`P(E\mid x)\le e^{\varepsilon}P(E\mid y)`. One half of `n` reports chooses x, y and E: a
-    quarter ranks the reports by the ratio of their probabilities under the two secrets, the next
-    quarter chooses how many of the ranks to take. On the other half the two probabilities are
-    bounded after Clopper and Pearson, each with error probability (1 - `confidence`) / 2. The
-    logarithm of the quotient of the bounds is a bound of epsilon; if epsilon is per unit of
-    distance, it is divided by the distance of x and y. A bound above the claimed epsilon proves a
-    leak. No bound proves that there is none: an event of probability :math:`10^{-9}` is not seen in
-    :math:`10^7` reports.
+    :math:`P(E\mid x)\le e^{\varepsilon}P(E\mid y)`. One half of the `n` reports is used to choose
+    x, y and E: a quarter of all reports to rank the reports by the ratio of their probabilities
+    under the two secrets, and the next quarter to choose how many of the ranks to take. From the
+    other half the two probabilities are bounded by the method of Clopper and Pearson, each with
+    error probability (1 - `confidence`) / 2. The logarithm of the quotient of the bounds is a bound
+    of epsilon; if epsilon is per unit of distance, it is divided by the distance of x and y. A
+    bound above the claimed epsilon proves a leak. No bound proves that there is none: an event of
+    probability :math:`10^{-9}` is not seen in :math:`10^7` reports.
 
     Parameters
     ----------
     mechanism : Mechanism
         Its alphabet is used, and its attribute `metric`: whether epsilon is per unit of distance.
     release : callable
-        The audited function, such as ``mechanism.release``: from labels of secrets, any number of
-        them, to as many reports.
+        The function to audit, such as ``mechanism.release``. It takes any number of labels of
+        secrets and returns as many reports.
     n : int
-        Reports in total, the same number of each secret and at least 4.
+        Number of reports in total: the same number for each secret, and at least 4.
     confidence : float
-        Probability with which the bound holds at least, above 0 and below 1.
+        Least probability with which the bound holds, above 0 and below 1.
     secrets : sequence, optional
-        Labels of the secrets to distinguish, two at least; all by default, which takes long if
+        Labels of the secrets to distinguish, at least two. By default all, which takes long if
         there are many.
 
     Returns
@@ -216,8 +217,9 @@ def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> 
 def _pairs(parts: Sequence[NDArray[Any]], codes: Ints) -> Iterator[_Pair]:
     """Yield all pairs of secrets with the counts of their reports.
 
-    Reports that are pairs of numbers are counted as a whole, and each number alone. Of rows with a
-    bit for each secret only the bits of the two secrets are used, because 2^k rows are too many.
+    Reports that are pairs of numbers are counted as a whole, and each number alone. If the reports
+    are rows with a bit for each secret, only the bits of the two secrets are used, because 2^k
+    different rows are too many.
     """
     reports = parts[0]
     width = reports.shape[2] if reports.ndim == 3 else 1

@@ -1,7 +1,7 @@
 """Registry of closed forms: each belongs to one class exactly, and is not inherited.
 
-A class that inherits from a mechanism may have another law, so that closed forms are looked up by
-the exact type.
+A class that inherits from a mechanism may have another law, so closed forms are looked up by the
+exact type.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class ClosedForms(NamedTuple):
     """Functions of a mechanism that take no matrix; None if no closed form is known."""
 
     epsilon: Callable[[Any, bool], float | None] | None = None
-    """From a mechanism, and whether the level is per unit of distance, to its tight level."""
+    """Takes a mechanism, and whether the level is per unit of distance; returns the tight level."""
     information: Callable[[Any, Floats], float | None] | None = None
-    """From a mechanism and a prior to the mutual information in nats."""
+    """Takes a mechanism and a prior; returns the mutual information in nats."""
     log_matrix: Callable[[Any], Floats] | None = None
-    """From a mechanism to logarithms of entries that may be below the smallest double."""
+    """Takes a mechanism; returns logarithms of entries that may be below the smallest double."""
 
 
 _FORMS: dict[type, ClosedForms] = {}

@@ -124,7 +124,7 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
 
 
 def _largest(logs: Floats, others: Floats, distances: Floats | float = 1.0) -> float:
-    """Largest difference of logarithms of pairs of rows, over the distance of each pair."""
+    """Largest difference of logarithms of pairs of rows, divided by the distance of each pair."""
     with np.errstate(invalid="ignore"):
         ratios = np.abs(logs - others)
     # A report that is impossible under both secrets gives inf - inf = NaN, which fmax skips.
@@ -132,7 +132,7 @@ def _largest(logs: Floats, others: Floats, distances: Floats | float = 1.0) -> f
 
 
 def _closed_epsilon(mechanism: HasMatrix, *, metric: bool) -> float:
-    """The level in closed form; the error of the matrix if none is known."""
+    """Return the level in closed form; raise the error of the matrix if no form is known."""
     known = registered(mechanism).epsilon
     closed = known(mechanism, metric) if known else None
     # The matrix raises its own error.
@@ -157,8 +157,9 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     Returns
     -------
     ndarray of int, shape (m,)
-        Codes of guesses, the smallest among equals (relatively within 1e-12). After a report that
-        is never made every guess is as good as any other, so its entry is 0.
+        Codes of guesses. Among guesses that are equally good (to a relative 1e-12) it is the
+        smallest code. After a report that is never made every guess is as good as any other, so its
+        entry is 0.
 
     Raises
     ------
@@ -189,14 +190,14 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
 
 
 def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
-    r"""Return the adversary's expected loss by best guesses.
+    r"""Return the adversary's expected loss if all his guesses are best ones.
 
     It is
 
     .. math:: \sum_y\min_z\sum_x\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,z).
 
-    The larger, the more private the mechanism is against an adversary with this prior and this
-    loss.
+    The larger it is, the more private is the mechanism against an adversary with this prior and
+    this loss.
 
     Parameters
     ----------
@@ -304,19 +305,19 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     Returns
     -------
     float
-        In nats per report: 0 if reports do not depend on secrets, the prior's entropy if they
-        betray them.
+        In nats per report: 0 if reports do not depend on secrets, and the prior's entropy if each
+        report determines the secret.
 
     Raises
     ------
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
-        If it is not made for k secrets.
+        If `prior` is not made for k secrets.
     TooLarge
         If the matrix is too large, and no closed form is known for this prior. For k-RR and
-        Hadamard response it is known for every prior, for unary encodings and subset selection for
-        the uniform one.
+        Hadamard response there is one for every prior; for unary encodings and subset selection
+        there is one for the uniform prior.
 
     References
     ----------
@@ -356,12 +357,12 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
     secret : int
         The code x.
     block : array_like of int
-        Codes of the reports in B, each once; for a mask say ``np.flatnonzero(mask)``.
+        Codes of the reports in B, each once; for a mask pass ``np.flatnonzero(mask)``.
 
     Raises
     ------
     AlphabetMismatch
-        If `secret` or a report is no code.
+        If `secret` or a report is not a code.
     ValueError
         If a report stands in `block` twice.
 
@@ -392,9 +393,9 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
         \mathbb E[P(x\mid Y)\mid x]=\sum_y
         M_{xy}\,\frac{\mathrm{prior}_x\,M_{xy}}{(\mathrm{prior}\,M)_y}.
 
-    It is the belief in the true secret of an adversary who knows the prior, averaged over the
-    reports: :math:`\mathrm{prior}_{x}` if reports do not depend on secrets, 1 if they determine
-    them.
+    It is the probability that an adversary who knows the prior gives to the true secret, averaged
+    over the reports: :math:`\mathrm{prior}_{x}` if reports do not depend on secrets, and 1 if they
+    determine the secrets.
 
     Parameters
     ----------
@@ -410,7 +411,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
-        If `secret` is no code, or `prior` is not made for k secrets.
+        If `secret` is not a code, or `prior` is not made for k secrets.
 
     Examples
     --------
@@ -428,7 +429,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
 
 
 def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None = None) -> float:
-    r"""Return the mean distance of each secret's reports from it.
+    r"""Return the mean distance of a secret's reports from the secret.
 
     For secret x it is :math:`\sum_{y} M_{xy}\,d(x, y)`.
 
@@ -440,7 +441,7 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
         The code x.
     loss : array_like, shape (k, m), optional
         Distances from every secret to every report, for mechanisms whose reports are not the
-        secrets' own codes; by default the alphabet's.
+        secrets' own codes; by default the distances of the alphabet.
 
     Returns
     -------
@@ -450,7 +451,7 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     Raises
     ------
     AlphabetMismatch
-        If `secret` is no code, or `loss` is not made for k secrets and m reports.
+        If `secret` is not a code, or `loss` is not made for k secrets and m reports.
     ValueError
         If a distance is negative, infinite or NaN.
 

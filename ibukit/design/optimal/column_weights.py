@@ -1,14 +1,15 @@
 """Optimal design behind the best private channel: weights of given columns, with a proof.
 
-Scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose weights a are a
-distribution, and rows that sum to 1 say that the mean of the points is the vector of ones. In an
-orthonormal basis of {v : sum v = 0} let r be the coordinates of u - 1. The problem is
+If they are scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose
+weights a form a distribution. That the rows of the channel sum to 1 then means that the mean of the
+points is the vector of ones. In an orthonormal basis of {v : sum v = 0} let r be the coordinates of
+u - 1. The problem is
 
     minimise phi(J) = sum_j c(l_j^T J^-1 l_j) with J = sum_i a_i r_i r_i^T,
     subject to sum_i a_i r_i = 0, sum_i a_i = 1, a >= 0,
 
-with c(t) = t (A-optimality) or sqrt(t), convex in both cases, and homogeneous of degree -p, p = 1
-or 1/2.
+with c(t) = t (A-optimality) or sqrt(t). In both cases phi is convex, and homogeneous of degree -p
+with p = 1 or 1/2.
 
 Bound. For the G = -(1/p) dphi/dJ of any J, sum_i a_i q(r_i) = phi(J) with q(r) = r^T G r, and for
 any vector nu
@@ -16,8 +17,8 @@ any vector nu
     phi(every feasible design) >= phi(J) (phi(J) / B)^p,   B = max_i q(r_i) - nu r_i,
 
 because phi lies above its tangent at every multiple of J, and the weights make the term in nu
-vanish. As q is convex the maximum over the extreme rays is that over the whole cone. At the optimum
-B = phi(J): the equivalence theorem.
+vanish. Because q is convex, its maximum over the extreme rays is also that over the whole cone. At
+the optimum B = phi(J): the equivalence theorem.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def optimal_design(points: Floats, start: Floats, criterion: Criterion) -> tuple
 def spread_design(
     points: Floats, start: Floats, criterion: Criterion, tolerance: float
 ) -> tuple[Floats, Dual]:
-    """All weights where the path meets a tolerance, and the tangent that proves its bound."""
+    """All weights where the path meets a tolerance, and the tangent that proves the bound."""
     points, criterion, root = _whitened(points, start, criterion)
     interior, _, dual = _central_path(points, start, criterion, tolerance)
     half = solve_triangular(root, dual.quadratic, lower=True, trans="T")

@@ -29,7 +29,7 @@ TIE_TOLERANCE = 1e-9
 def extremal_logs(distances: Floats) -> Floats:
     """Logarithms of one column on each extreme ray for epsilon = 1, shape (columns, k).
 
-    For any other epsilon they are this times epsilon.
+    For any other epsilon they are these logarithms times epsilon.
     """
     k = len(distances)
     if not can_be_listed(distances):
@@ -127,9 +127,9 @@ def _too_many_columns_message(k: int) -> str:
 def _general_logs(shortest: Floats, edges: Floats) -> Floats:
     """Columns of any metric, grown from the first secret.
 
-    One secret more at a time is attached to one of those before by a bound that it attains, up or
-    down. Only columns that keep all bounds go on. Every spanning tree can be grown so, hence every
-    extremal column is found.
+    Secrets are attached one at a time, each to one of the earlier ones by a bound that it attains,
+    up or down. Only columns that keep all bounds are grown further. Every spanning tree can be
+    grown in this way, so every extremal column is found.
     """
     k = len(shortest)
     slack = TIE_TOLERANCE * shortest.max()

@@ -30,7 +30,7 @@ def large_optimal_design(
     tolerance: float,
     kinds: Ints | None = None,
 ) -> tuple[Floats, float, Dual]:
-    """Optimal weights, their value, and the tangent with the highest bound on designs of these.
+    """Optimal weights, their value, and the tangent with the highest bound for these points.
 
     The method ends when the value is within the share `tolerance` of `bound` or of the best that
     these columns can reach. With `kinds` each point stands for itself and its mirror images, in

@@ -33,7 +33,7 @@ from ibukit.theory.asymptotic_emd import cumulative_sums
 from ibukit.theory.asymptotics import interior_distribution
 
 CRITERIA = ("mse", "emd")
-# Largest gap, as a share of the value, that is accepted: of exact bounds, and of a relaxation's.
+# Largest gap, as a share of the value, that is accepted: for exact bounds, and for a relaxation's.
 MAX_GAP, MAX_GAP_RELAXED = 1e-6, 1e-2
 # Largest path for which listing all columns is as fast as generating them.
 MAX_K_LISTED_PATH = 14
@@ -41,13 +41,14 @@ MAX_K_LISTED_PATH = 14
 
 @dataclass(frozen=True)
 class OptimalDesign:
-    """A mechanism, what it achieves, and how far at most it is from the best.
+    """A mechanism, its error, and a bound on how far it is from the best.
 
     Attributes
     ----------
     mechanism : MatrixMechanism
-        One column for each report that is made, by the mean code of the secrets behind it; at most
-        k (k + 1) / 2, and several times as many where the gap is that of a relaxation.
+        It has one column for each report that is made, ordered by the mean code of the secrets
+        behind it. There are at most k (k + 1) / 2 columns, or several times as many if the gap is
+        that of a relaxation.
     value : float
         The criterion: `theory.asymptotic_mse` or `theory.asymptotic_emd` of the mechanism at the
         prior.
@@ -88,15 +89,16 @@ def optimal_private(
 
     The error is the limit for many users, with :math:`\theta` = prior: "mse" is
     :math:`\operatorname{tr} C`, the limit of
-    :math:`n\,\mathbb E\lVert\mathrm{MLE}-\theta\rVert_2^2` (`theory.asymptotic_mse`), and "emd" the
-    limit of :math:`\sqrt{n}\,E` EMD(MLE, :math:`\theta`) on a line (`theory.asymptotic_emd`), where
-    C is the inverse Fisher information of one report on the directions that keep the sum.
+    :math:`n\,\mathbb E\lVert\mathrm{MLE}-\theta\rVert_2^2` (`theory.asymptotic_mse`), and "emd" is
+    the limit of :math:`\sqrt{n}\,E` EMD(MLE, :math:`\theta`) on a line (`theory.asymptotic_emd`). C
+    is the inverse Fisher information of one report on the directions that keep the sum.
 
     Privacy bounds every column of M by itself, so M is a mixture of extremal columns: those for
     which privacy is so tight that :math:`\log w` climbs or falls by :math:`\varepsilon\,d` along
-    every edge of a tree that connects the secrets; :math:`2^{k - 1}` on a line, up or down at each
-    step. The information is linear in the columns' weights, and both criteria are convex in it: a
-    problem of optimal design ("mse": A-optimality) with a dual, which gives the bound.
+    every edge of a tree that connects the secrets. On a line there are :math:`2^{k - 1}` of them:
+    up or down at each step. The information is linear in the columns' weights, and both criteria
+    are convex in the information. So this is a problem of optimal design ("mse": A-optimality), and
+    its dual gives the bound.
 
     Parameters
     ----------
@@ -111,75 +113,80 @@ def optimal_private(
     criterion : str
         "mse", or "emd" for an alphabet on a line.
     strict : bool
-        Raise where the gap is above 1e-6 of the value, or 1e-2 where the bound is of a relaxation:
-        with more than 25 secrets on a line, and where columns cannot be listed. False returns the
-        mechanism with the gap that it has. On a grid of more than ten cells that is hundredths of
-        the value or more: expect strict=True to raise.
+        Raise if the gap is above 1e-6 of the value; or above 1e-2 of it if the bound is that of a
+        relaxation, as with more than 25 secrets on a line, and off lines if columns cannot be
+        listed. False returns the mechanism with the gap that it has. On a grid of more than ten
+        cells the gap is hundredths of the value or more, so expect strict=True to raise.
 
     Returns
     -------
     OptimalDesign
-        With the mechanism, its value, and the gap to a proven lower bound; the gap is at most 1e-6
-        of the value, usually near 1e-11, with more than 25 secrets on a line usually below 1e-3,
-        and on grids of more than ten cells 0.4 to 9 hundredths, in what was tried, and up to 16 on
-        one of 100 cells. The optimal information is unique, the weights need not be.
+        The mechanism, its value, and the gap to a proven lower bound. The gap is at most 1e-6 of
+        the value and usually near 1e-11; but with more than 25 secrets on a line it is usually
+        below 1e-3, and on the grids of more than ten cells that were tried it was 0.4 to 9
+        hundredths of the value, on one of 100 cells up to 16 hundredths. The optimal information is
+        unique, but the weights need not be.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and the gap is above 1e-6 of the value, or 1e-2 where the bound is of a
-        relaxation; carries the design as ``.estimate``.
+        If `strict` and the gap is above 1e-6 of the value, or above 1e-2 of it if the bound is that
+        of a relaxation; carries the design as ``.estimate``.
     InvalidDistribution
         If `prior` is not a distribution, or has a zero.
     AlphabetMismatch
-        If it does not have one probability for each secret.
+        If `prior` does not have one probability for each secret.
     TooLarge
-        With more than 100 secrets.
+        If there are more than 100 secrets.
     ValueError
         If `epsilon` is not a finite number above 0, or `criterion` is unknown or not defined for
         the alphabet.
 
     Notes
     -----
-    With points :math:`r = w / (\theta\,w) - 1` in coordinates of {v : :math:`\sum v = 0`} a channel
-    is a distribution of points of a polytope, with mean 0 and second moment J. Optimal is what
-    spreads them most. For a J, the :math:`q(r) = r^{\top}\,G\,r` that belongs to its gradient, and
-    any vector :math:`\nu`, let B = max over the vertices of :math:`q(r) - \nu\,r`; then no channel
-    is below :math:`\phi(J)\,(\phi(J) / B)^{p}`, p = 1 for "mse" and 1/2 for "emd". At the optimum
+    Write each column w as the point :math:`r = w / (\theta\,w) - 1`, in coordinates of {v :
+    :math:`\sum v = 0`}. A channel is then a distribution of points of a polytope, with mean 0 and
+    second moment J, and the optimal channel spreads its points most. Take any J, the form
+    :math:`q(r) = r^{\top}\,G\,r` that belongs to its gradient, and any vector :math:`\nu`, and let
+    B be the maximum of :math:`q(r) - \nu\,r` over the vertices. Then no channel has a criterion
+    below :math:`\phi(J)\,(\phi(J) / B)^{p}`, with p = 1 for "mse" and 1/2 for "emd". At the optimum
     there is equality, and reports are made only where the maximum is attained: the equivalence
     theorem of Kiefer and Wolfowitz.
 
     With more than 14 secrets on a line the columns are generated: the best design of some columns
-    gives G and :math:`\nu`, the maximum B is taken over all :math:`2^{k - 1}`, in two halves that
-    meet in the middle, and those with high scores join the design, until the bound is within 1e-9
-    of the value.
+    gives G and :math:`\nu`, the maximum B is taken over all :math:`2^{k - 1}` columns, in two
+    halves that meet in the middle, and columns with high scores join the design. This is repeated
+    until the bound is within 1e-9 of the value.
 
-    With more than 25 secrets on a line the columns are guessed, and the bound needs none. Let D
-    have the rows that take :math:`w_{x} - \exp (-\varepsilon\,d)\,w_{y}` of neighbours x and y, in
-    both directions. Privacy makes all entries of :math:`D\,X\,D^{\top}` nonnegative,
-    :math:`X = \sum_{z} M_{z}\,M_{z}^{\top} / p_{z}`, and on extremal columns those of the two forms
-    of one step are 0. The relaxation is the least :math:`\phi` of all such X. Any multipliers
-    :math:`N_{ab} \ge 0` of these entries prove a bound, however they were found. The gap has two
-    parts that are not told apart: what the relaxation leaves (in 291 random problems of 6 to 14
-    secrets at most 4e-4 of the value, in most below 1e-6) and what the guess has missed.
+    With more than 25 secrets on a line the columns are guessed, and the bound needs no columns. Let
+    D have the rows that take :math:`w_{x} - \exp (-\varepsilon\,d)\,w_{y}` of neighbours x and y,
+    in both directions, and let :math:`X = \sum_{z} M_{z}\,M_{z}^{\top} / p_{z}`. Privacy makes all
+    entries of :math:`D\,X\,D^{\top}` nonnegative, and on extremal columns the entries that belong
+    to the two forms of one step are 0. The relaxation is the least :math:`\phi` over all such X.
+    Any multipliers :math:`N_{ab} \ge 0` of these entries prove a bound, however they were found.
+    The gap has two parts that are not told apart: what the relaxation leaves (in 291 random
+    problems of 6 to 14 secrets it was at most 4e-4 of the value, and in most of them below 1e-6),
+    and what the guess has missed.
 
     Off lines, columns are listed for up to 17 secrets on a tree, 16 with equal distances and 10
-    elsewhere. With more, columns climb from random ones by raising or lowering sets of secrets on
-    the tangent of the last design, and the relaxation is one of patches of at most nine secrets, on
-    grids squares of 3 x 3 cells: a form that is concave across a patch's columns and not negative
-    at any of its extremal ones, all listed, is not negative on X. At a uniform distribution and
-    epsilon 0.2, 0.5 and 2 the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and
-    2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on
-    10 x 10 in 150, 140 and 100 s. There the mirror symmetries of grid and distribution cut the
-    number of unknowns to a quarter: at a distribution without them 8 x 8 cells took 233 s at 0.5,
-    with a gap of 9.3 %, and 10 x 10 take far longer. Products of neighbours' forms, as on lines,
-    would leave up to 27 %, and the same is left with 20 equal distances.
+    elsewhere. With more secrets, columns climb from random ones: sets of secrets are raised or
+    lowered so that the column rises on the tangent of the last design. The relaxation is then one
+    of patches of at most nine secrets, which on grids are squares of 3 x 3 cells. If a form is
+    concave across a patch's columns, and not negative at any of the patch's extremal columns, which
+    are all listed, it is not negative on X. At a uniform distribution and epsilon 0.2, 0.5 and 2
+    the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and 2.5 % on 6 x 6, 4.6, 8.2
+    and 3.4 % on 8 x 8 (in 66, 72 and 10 s of CPU), and 6.6, 16 and 4.0 % on 10 x 10 (in 150, 140
+    and 100 s). In these cases the mirror symmetries of grid and distribution cut the number of
+    unknowns to a quarter: at a distribution without them 8 x 8 cells took 233 s at epsilon 0.5,
+    with a gap of 9.3 %, and 10 x 10 cells take far longer. Products of neighbours' forms, as on
+    lines, would leave a gap of up to 27 %, and the same is left with 20 secrets at equal distances.
 
-    For two secrets it is randomised response. Designs take milliseconds for up to 8 secrets on a
-    line and seconds for 20; from 26 on they take less again, 0.4 to 0.7 s of CPU for 30 and 6 to 60
-    s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1 to 2. At epsilon 0.5, 70
-    take 46 s and 0.9 GB, 100 five minutes and 3 GB, with gaps of 3e-4; several times as long where
-    epsilon times the length is about 5, and more is to be weighed.
+    For two secrets the mechanism is randomised response. Designs take milliseconds for up to 8
+    secrets on a line and seconds for 20. From 26 secrets on they take less time again: 0.4 to 0.7 s
+    of CPU for 30 secrets and 6 to 60 s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon
+    from 0.1 to 2. At epsilon 0.5, 70 secrets take 46 s and 0.9 GB, and 100 secrets take five
+    minutes and 3 GB, with gaps of 3e-4. Where epsilon times the length is about 5 it takes several
+    times as long, because more columns have to be weighed.
 
     References
     ----------
@@ -268,7 +275,7 @@ def _columns(
 ) -> tuple[Floats, Floats | None, float | None]:
     """Logs of columns, their weights if known, and a bound on all channels if known.
 
-    All extremal columns if they can be listed, otherwise those that matter.
+    The columns are all extremal ones if they can be listed, otherwise those that matter.
     """
     if len(theta) <= MAX_K_LISTED_PATH and can_be_listed(distances):
         return level * extremal_logs(distances), None, None

@@ -22,8 +22,8 @@ SCORES_AT_ONCE = 2**21
 # A flipped column with less mass than this share of its entries before is mostly rounding of their
 # difference.
 MIN_SIZE = 1e-7
-# Flips until a column scores enough, random flips after that, and every how many of these the
-# column is recorded.
+# Largest number of flips until a column scores enough, number of random flips after that, and
+# number of random flips from one recorded column to the next.
 MAX_ASCENT_STEPS, WALK_STEPS, THINNING = 60, 6, 2
 
 
@@ -43,7 +43,7 @@ class Tangent(NamedTuple):
         return Tangent(basis @ dual.quadratic @ basis.T, basis @ dual.linear, theta)
 
     def flip_scores(self, logs: Floats) -> tuple[Floats, Floats]:
-        """Scores of each column, and of it with the steps i <= j flipped, (columns, steps, steps).
+        """Scores of each column, and of it after a flip of steps i <= j, (columns, steps, steps).
 
         The diagonal i = j has one step flipped.
         """

@@ -2,8 +2,8 @@
 
 Cut between two neighbours, a column is a left part and a right part, scaled so that the secret at
 the cut has entry 1. With w = 1 + e its score is (e^T Q e - (n e) (1 + theta e)) / (1 + theta e)^2,
-where Q 1 = 0 and n 1 = 0. Each sum is one of the left part plus one of the right part, and e^T Q e
-has a product of both, too: two matrices with 2^(k/2) rows each give all scores.
+where Q 1 = 0 and n 1 = 0. Each sum is that over the left part plus that over the right part, and
+e^T Q e also has a product of both parts. So two matrices with 2^(k/2) rows each give all scores.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class Path:
     def best(self, quadratic: Floats, linear: Floats, count: int) -> tuple[float, Floats]:
         """Highest score of all columns, and logs of up to `count` columns with high scores.
 
-        The best column is first. Each is the best one for a left or for a right part, and they are
-        as different as the candidates allow: the second best column is mostly the best with one
-        step flipped, which adds little to a design.
+        The best column is first. Each is the best column with some left or some right part, and
+        they are as different as the candidates allow, because the second best column is mostly the
+        best one with one step flipped, which adds little to a design.
         """
         left, right = self.left, self.right
         # e^T Q e of a joined column: that of the left part, that of the right part, and twice the

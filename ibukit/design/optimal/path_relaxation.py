@@ -1,18 +1,18 @@
 """A bound on every private channel on a path without its columns: their second moments, relaxed.
 
 Privacy on a path is D w >= 0, with two forms for each step: w_x - e^-s w_y and w_y - e^-s w_x for
-neighbours x and y. So the products of two forms, of one column or summed over those of a channel,
-are not negative: D X D^T >= 0 entry by entry for the second moments X = sum_z M_z M_z^T / p_z. On
-an extremal column one form of each step is 0, and so is the product of both. With rows v of D,
-divided by v 1, and X = 1 1^T + U J U^T the relaxation is
+neighbours x and y. So the products of two forms, of one column or summed over the columns of a
+channel, are not negative: D X D^T >= 0 entry by entry for the second moments X = sum_z M_z M_z^T /
+p_z. On an extremal column one form of each step is 0, and so is the product of both. With the rows
+v of D, each divided by v 1, and with X = 1 1^T + U J U^T, the relaxation is
 
     minimise phi(J) subject to 1 + v_a^T J v_b >= 0, with equality for the two forms of one step.
 
-Bound. Let N_ab >= 0 be any multipliers of the products, those of one step of either sign. The sum
-of N_ab times the products is not negative on any column w = 1 + U r, hence r^T S r - n r <= b with
-S, n and b linear in N. If S - s G is positive semidefinite for the tangent G at some J and an s >
-0, then q(r) - n r / s <= b / s for all columns, and the bound is that of `column_weights` with B =
-b / s. The bound holds for any N; it is tight if N is nearly optimal.
+Bound. Let N_ab >= 0 be any multipliers of the products; those of the two forms of one step may have
+either sign. The sum of N_ab times the products is not negative on any column w = 1 + U r, hence r^T
+S r - n r <= b with S, n and b linear in N. If S - s G is positive semidefinite for the tangent G at
+some J and an s > 0, then q(r) - n r / s <= b / s for all columns, and the bound is that of
+`column_weights` with B = b / s. The bound holds for any N; it is tight if N is nearly optimal.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ MAX_ITERATIONS = 60
 RELAXATION_TOLERANCE = 1e-6
 # Products of one step that are further from 0 belong to no mixture of extremal columns.
 TIE_RESIDUAL_TOLERANCE = 1e-9
-# Share of the way to the boundary that a step takes, and the least eigenvalue that J keeps of its
-# size before the step.
+# Share of the way to the boundary that a step takes, and the least share of its size before the
+# step that J keeps in any direction.
 STEP_SHARE, MIN_EIGENVALUE_KEPT = 0.99, 0.3
-# Slack of every product at the start; and mu as a share of the criterion.
+# Least slack of a product at the start; and the first mu as a share of the criterion.
 FIRST_SLACK, FIRST_MU = 0.1, 0.1
 
 
@@ -71,7 +71,7 @@ class Forms(NamedTuple):
     def of(steps: Floats, theta: Floats) -> Forms:
         """Forms in the coordinates r, each divided by its value at the vector of ones.
 
-        Relatively exact even for short steps.
+        They are relatively exact even for short steps.
         """
         # v = (w_x - e^-s w_y) / (1 - e^-s) and its mirror image, in contrasts: the slope is written
         # by expm1, so that nothing is lost of a short step.
@@ -112,8 +112,8 @@ class Multipliers(NamedTuple):
     ) -> tuple[Dual, float] | None:
         """The tangent and its highest score b / s; None if the multipliers prove nothing.
 
-        `forms` are in the frame's coordinates. Multipliers of products that are negative are not
-        used.
+        `forms` are in the frame's coordinates. Negative multipliers of products of different steps
+        are not used.
         """
         # Only nonnegative multipliers of products of different steps prove anything; those of the
         # two forms of one step may have either sign, because the products are 0.

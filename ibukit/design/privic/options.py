@@ -24,7 +24,7 @@ from ibukit.tally.tally import Tally
 Draw = Callable[[MatrixMechanism, Generator], Tally]
 
 COMBINATIONS = ("last", "average")
-# Number of cycles that can be waited for; so many take weeks.
+# Largest number of cycles; so many take weeks.
 MAX_CYCLES = 10**7
 
 

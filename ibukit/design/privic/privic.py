@@ -54,11 +54,11 @@ class Cycle(ReadOnlyArrays):
 class Privic:
     r"""PRIVIC: a mechanism and an estimate that improve each other in cycles.
 
-    :math:`M^t=\mathrm{BA}(\theta^{t-1},\beta)`; reports :math:`q^t` through :math:`M^t`;
-    :math:`\theta^t=\mathrm{IBU}(M^t,q^t)` from :math:`\theta^{t-1}`. A good mechanism needs a
-    distribution that is not known yet, so both are made in turn: users report through `mechanism`,
-    and `collect` ends the cycle with their reports. Every mechanism is :math:`2\,\beta`-d-private,
-    whatever was reported before.
+    In cycle t the mechanism is :math:`M^t=\mathrm{BA}(\theta^{t-1},\beta)`, the reports through it
+    are :math:`q^t`, and the estimate is :math:`\theta^t=\mathrm{IBU}(M^t,q^t)`, started from
+    :math:`\theta^{t-1}`. A good mechanism needs a distribution that is not known yet, so both are
+    made in turn: users report through `mechanism`, and `collect` ends the cycle with their reports.
+    Every mechanism is :math:`2\,\beta`-d-private, whatever was reported before.
 
     Parameters
     ----------
@@ -79,19 +79,19 @@ class Privic:
         `ba_steps`.
     restart : bool
         Start the update at `start` in each cycle, as the authors' published program does. By
-        default it starts at the last distribution, as in Algorithm 1, from which the paper's
-        tables follow.
+        default it starts at the last distribution, as in Algorithm 1; the paper's tables follow
+        from this.
     combine : {"last", "average"}
-        :math:`\theta^{t}` is this cycle's estimate :math:`\mu^{t}`, or that of all the cycles, each
-        weighted by its number of reports: :math:`\theta^{t} = (n_{t}\,\mu^{t} + (n_{1} + \dots +
-        n_{t - 1})\,\theta^{t - 1}) / (n_{1} + \dots + n_{t})`. Algorithm 1 has the average, the
-        paper's tables follow from the last.
+        Whether :math:`\theta^{t}` is this cycle's estimate :math:`\mu^{t}`, or the average of the
+        estimates of all cycles, each weighted by its number of reports: :math:`\theta^{t} =
+        (n_{t}\,\mu^{t} + (n_{1} + \dots + n_{t - 1})\,\theta^{t - 1}) / (n_{1} + \dots + n_{t})`.
+        Algorithm 1 has the average, but the paper's tables follow from the last.
     tol : float
         With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
     path : str or path, optional
-        A file that is replaced after every cycle, at once or not at all. If it exists, the loop
-        continues from the file and must have the arguments that it was begun with. Only one loop
-        at a time may use the file; a second is refused.
+        A file that is replaced after every cycle, all at once or not at all. If it exists, the loop
+        continues from the file and must have the arguments that the file was begun with. Only one
+        loop at a time may use the file; a second is refused.
 
     Raises
     ------
@@ -99,31 +99,34 @@ class Privic:
         If `beta` or `tol` is not a finite number above 0, a number of steps is below 1, `combine`
         is neither of the two, or `ba_start` is given with ``ba_steps=None``.
     InvalidDistribution
-        If a start is not a distribution or has a zero: a report or a secret of probability 0 keeps
-        it in every step of BA and IBU, which multiply.
+        If a start is not a distribution or has a zero: the steps of BA and IBU only multiply
+        probabilities, so a report or a secret of probability 0 would keep this probability for
+        ever.
     AlphabetMismatch
         If a start does not have k entries.
     ForeignFile
-        If the file at `path` was begun with other arguments, or is no such file.
+        If the file at `path` was begun with other arguments, or is not the file of a loop.
     DataChanged
-        If it was changed or cut short, or, when a cycle ends, written to by another loop.
+        If the file was changed or cut short; or, when a cycle ends, if another loop has written to
+        it.
 
     Notes
     -----
-    The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates
-    follow the noise. With unlimited users they tend to the truth if :math:`\exp (-\beta\,d)` is
-    invertible, as for Euclidean d; else they may not.
+    The steps are few on purpose, because few steps smooth: at the certified maximum of every cycle
+    the estimates follow the noise. With an unlimited number of users the estimates tend to the
+    truth if :math:`\exp (-\beta\,d)` is invertible, as it is for Euclidean d; otherwise they may
+    not.
 
-    A mechanism is made for `quantize` of :math:`\theta^{t - 1}`, so that a seed has the same draws
-    on every computer.
+    A mechanism is made for `quantize` of :math:`\theta^{t - 1}`, so that a seed gives the same
+    draws on every computer.
 
     Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and the
     loop for N cycles runs N times, not N + 1. The first row of the paper's Tables III and IV is the
     start: their row N is ``distributions[N - 1]``.
 
     The file holds the running cycle's mechanism to the last bit, so that its users' reports are
-    recognised after a restart, and of earlier cycles the counts of the reports; their mechanisms
-    are computed again where needed.
+    recognised after a restart. Of earlier cycles it holds the counts of the reports; the mechanisms
+    of these cycles are computed again where needed.
 
     References
     ----------
@@ -167,7 +170,8 @@ class Privic:
         self._mechanism: MatrixMechanism | None = None
         # The path is resolved now, because the process may change its folder.
         self._path = None if path is None else arguments.path("path", path).resolve()
-        # The checksum of the file as this loop left it: another one there is the work of another.
+        # The checksum of the file as this loop left it: if the file has another one, another loop
+        # wrote it.
         self._checksum: str | None = None
         if self._path is not None and self._path.exists():
             self._resume(Privic.load(self._path))
@@ -202,8 +206,8 @@ class Privic:
     def mechanism(self, *, strict: bool = True) -> MatrixMechanism:
         """The mechanism through which the users of this cycle report.
 
-        With ``ba_steps=None`` it raises ConvergenceError where `tol` is missed; ``strict=False``
-        takes the mechanism as it is.
+        With ``ba_steps=None`` it raises ConvergenceError if `tol` is missed; ``strict=False`` takes
+        the mechanism as it is.
         """
         if self._mechanism is None:
             self._mechanism = self._design(self.distribution, strict)
@@ -212,7 +216,7 @@ class Privic:
     def collect(
         self, tally: Tally, estimate: Estimate | ArrayLike | None = None, *, strict: bool = True
     ) -> Estimate:
-        r"""End the cycle: from its reports to the next distribution and the next mechanism.
+        r"""End the cycle: its reports give the next distribution and the next mechanism.
 
         With a `path` the new state is in the file when this returns; after an error nothing has
         changed.
@@ -222,16 +226,16 @@ class Privic:
         tally : Tally
             Of reports through this cycle's `mechanism`.
         estimate : array_like or labelled, shape (k,), optional
-            What you make of this tally, :math:`\mu^{t}`, in the place of the update: a robust
-            estimate, say.
+            Your own estimate from this tally, :math:`\mu^{t}`, which takes the place of the update:
+            a robust one, for instance.
         strict : bool
-            Raise where `tol` is missed, with ``ibu_steps=None`` or ``ba_steps=None``. False goes on
-            with what is best.
+            Raise if `tol` is missed, which can happen with ``ibu_steps=None`` or ``ba_steps=None``.
+            False goes on with the best that was found.
 
         Returns
         -------
         Estimate
-            As `estimate` gives it from now on.
+            The estimate that the method `estimate` returns from now on.
 
         Raises
         ------
@@ -240,11 +244,11 @@ class Privic:
         AlphabetMismatch
             If the tally or the estimate is of other secrets.
         InvalidDistribution
-            If `estimate` is not a distribution, or leaves zeros from which the next update would
-            have to start.
+            If `estimate` is not a distribution, or has zeros although the next update would start
+            from it.
         ConvergenceError
             If `strict` and an optimum could not be certified; carries it as ``.estimate``. The
-            cycle has not ended.
+            cycle has then not ended.
         """
         part = self._part_of_this_cycle(tally)
         # With more threads the last digits, and from them the next mechanism, would depend on their
@@ -284,7 +288,7 @@ class Privic:
         return after
 
     def _design(self, theta: Floats, strict: bool) -> MatrixMechanism:
-        """Return BA(theta, beta), of theta rounded so that its last digits decide no draw."""
+        """Return BA(theta, beta) for theta rounded so that its last digits decide no draw."""
         own = self._options
         # `blahut_arimoto` takes a tolerance for the optimum, and a start for a number of steps.
         goal: Any = {"tol": own.tol} if own.ba_steps is None else {"start": own.ba_start}
@@ -385,7 +389,7 @@ class Privic:
             the reports of all cycles, each through its own mechanism, certified within `tol`. The
             loop itself does not use it.
         strict : bool
-            Raise where `tol` is missed. False returns the best estimate found.
+            Raise if `tol` is missed. False returns the best estimate found.
 
         Returns
         -------
@@ -397,7 +401,7 @@ class Privic:
         ConvergenceError
             If `strict` and `tol` was missed; carries the best ``.estimate``.
         ValueError
-            Before the first cycle ends: there are no reports.
+            If no cycle has ended yet, so that there are no reports.
         """
         if not self._cycles:
             raise ValueError(
@@ -435,19 +439,19 @@ class Privic:
         seed: int,
         callbacks: Iterable[Callable[[Privic], Any]] = (),
     ) -> Privic:
-        """Simulate cycles, tally ~ mechanism.simulate(counts), until there are `cycles`.
+        """Simulate cycles, tally ~ mechanism.simulate(counts), until `cycles` are done.
 
         Parameters
         ----------
         population : Dataset, array_like of int, shape (k,), or callable
             How many users have each secret; all of them report again in every cycle. Or a function
-            that draws a cycle's tally from the mechanism and a generator: for other users in each
-            cycle, for adversaries.
+            that draws a cycle's tally from the mechanism and a generator, for instance to have
+            other users in each cycle, or adversaries.
         cycles : int
             Number of cycles in all, including those that are already finished.
         seed : int
-            Not negative. Cycle t draws from ``SeedSequence(seed, spawn_key=(t,))``: so a loop that
-            was interrupted and goes on ends at the same digits.
+            Not negative. Cycle t draws from ``SeedSequence(seed, spawn_key=(t,))``, so a loop that
+            is interrupted and continued ends at the same digits.
         callbacks : iterable of callable
             Each is called with this object after each cycle.
 
@@ -461,7 +465,7 @@ class Privic:
         AlphabetMismatch
             If `population` is over another alphabet.
         ValueError
-            If `cycles` or `seed` is negative, and as `collect`.
+            If `cycles` or `seed` is negative, or if `collect` raises it.
         """
         cycles, seed = options.number_of_cycles(cycles), arguments.whole("seed", seed, 0)
         draw = options.tally_source(population, self.alphabet)
@@ -494,7 +498,8 @@ class Privic:
         TypeError
             If the labels of the alphabet are neither strings nor numbers.
         DataChanged
-            If this is the file that the loop goes on with, and another has written to it since.
+            If this is the file that the loop goes on with, and another loop has written to it
+            since.
         """
         file = arguments.path("path", path)
         # A copy elsewhere replaces whatever is there. The loop's own file is replaced only if it is
@@ -516,14 +521,14 @@ class Privic:
         Returns
         -------
         Privic
-            With ``path`` None. To go on with a file, call ``Privic(..., path=path)``.
+            Its ``path`` is None. To go on with a file, call ``Privic(..., path=path)``.
 
         Raises
         ------
         ForeignFile
-            If it is no such file, or of another version.
+            If the file was not written by `save`, or is of another version.
         DataChanged
-            If it was changed or cut short.
+            If the file was changed or cut short.
         """
         loop, checksum = storage.load(path, cls)
         loop._checksum = checksum
@@ -545,7 +550,7 @@ class Privic:
     def _restored(
         cls, distributions: Floats, counts: Ints, ends: Any, mechanism: Floats, **own: Any
     ) -> Privic:
-        """Return the loop of which a file holds this."""
+        """Return the loop from what a file holds of it."""
         # The options have no field `path`: a file can never name another one to be written.
         given = options.PrivicOptions(**own)
         loop = cls(**vars(given))

@@ -1,4 +1,4 @@
-"""Checks of a PRIVIC loop in a file: cycles that can have been, and the mechanism of this one.
+"""Checks of a PRIVIC loop in a file: possible cycles, and the mechanism that follows from them.
 
 Anybody may have written a file whose checksum is right. People's secrets go through its mechanism,
 so it is compared with the one that the loop makes itself, and its level with the one promised.
@@ -17,7 +17,8 @@ from ibukit.domain.vectors import distribution_over
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.privacy import epsilon_metric
 
-# Entries of a mechanism that another machine computes differ by less; and its level, relatively.
+# Entries of a mechanism that another machine computes differ by less than this; so does its level,
+# relatively.
 TOLERANCE = 1e-9
 
 
@@ -50,7 +51,7 @@ def refuse_other_mechanism(
 ) -> None:
     """Raise ValueError for a mechanism that the loop does not make, or that is less private.
 
-    `own` is None if it is an optimum, of which two machines may find different ones.
+    `own` is None if the mechanism is an optimum, because two machines may find different optima.
     """
     level = epsilon_metric(there)
     if not level <= 2 * beta * (1 + TOLERANCE):

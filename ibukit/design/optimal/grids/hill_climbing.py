@@ -1,10 +1,11 @@
 """Hill climbing: the best private channel where columns cannot be listed or priced, as on a grid.
 
-Columns climb on a tangent of the criterion until no small move raises them. The first ones are
-waves, in batches, each on a tangent between what the batches before have and the J that the
-relaxation of `patch_relaxation` finds best, so that each batch seeks what is missing; later ones
-are the columns of the last design, perturbed. Their design gives the next tangent. The bound of the
-relaxation holds whichever columns are missed; the gap shows the cost of both.
+Columns climb on a tangent of the criterion until no small move raises them. The first columns are
+waves, in batches. Each batch climbs on a tangent at a J between that of the batches before and the
+J that the relaxation of `patch_relaxation` finds best, so that each batch seeks what is missing.
+The later columns are those of the last design, perturbed. The design of all these columns gives the
+next tangent. The bound of the relaxation holds whichever columns are missed; the gap shows the cost
+of both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from ibukit.fisher_information import contrasts
 WAVES_PER_MOMENT, PERTURBED_PER_MOMENT = 0.15, 0.25
 # With reflections moments are few: this number is added to both.
 MIN_STARTS = 80
-# Later batches would add little. The tangent of a batch has this share of the relaxation's J.
+# Number of batches; later ones would add little. The tangent of a batch has this share of the
+# relaxation's J.
 BATCHES, RELAXATION_SHARE = 5, 0.5
 # Heights of waves as multiples of the covariance's, and standard deviations of perturbations in
 # units of the shortest step.

@@ -62,9 +62,9 @@ def hill_climb(
 
 
 def unique_up_to_symmetry(logs: Floats, distances: Floats, images: Ints | None = None) -> Floats:
-    """Distinct columns; one of those that are images of one another.
+    """Distinct columns, with only one of those that are images of one another.
 
-    `images` has a row for each image: where it takes its secrets from.
+    `images` has a row for each image, which says from where the image takes its secrets.
     """
     unit, images = (
         LOGS_TOLERANCE * distances.max(),

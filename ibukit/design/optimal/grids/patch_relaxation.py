@@ -1,22 +1,22 @@
 """A bound on every private channel without its columns: second moments, relaxed patch by patch.
 
 With M a private channel and p = theta M let u_z = M_z / p_z and X = sum_z p_z u_z u_z^T = 1 1^T + U
-J U^T. It is known of X that the forms N of `patches` are not negative on it, patch by patch, and
-that products of two forms v w >= 0 that privacy has, (w_y - exp(-d) w_x) w_x and the like, are not.
+J U^T. Two things are known of X: the forms N of `patches` are not negative on it, patch by patch;
+nor are the products of two forms v w >= 0 that privacy gives, such as (w_y - exp(-d) w_x) w_x.
 Summed over patches P and products e, for every private u = 1 + U r,
 
     T(r) = sum_P N_P(u_P) + sum_e n_e (v_e u) (v'_e u) = c + l r - r^T A r >= 0.
 
 If A is positive definite, q = A and nu = l make B = c a bound on all scores, and the bound of
-`column_weights` is that of the J whose gradient is A, J = A^(-1/2): (tr A^(1/2))^2 / c. The best N
-and n are those of the dual problem
+`column_weights` at the J whose gradient is A, J = A^(-1/2), is (tr A^(1/2))^2 / c. The best N and n
+are those of the dual problem
 
     maximise 2 tr A^(1/2) - c
     over N_P with N_P(r) >= 0 at the patch's columns and concave, and n >= 0.
 
 An interior-point method finds them; every iterate proves a bound. J is an unknown of its own, and
-equals J(A) only at the end: where A is nearly singular, J(A) changes too fast for steps of any
-length.
+equals J(A) only at the end, because where A is nearly singular, J(A) changes too fast for steps of
+any length.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Image(NamedTuple):
     def of(
         secrets: Ints, distances: Floats, theta: Floats, basis: Floats, patches: list[Patch]
     ) -> _Image:
-        """Image in which `secrets` stand in the place of the secrets."""
+        """Image in which these `secrets` take the places of the secrets in order."""
         across = (basis - theta @ basis)[secrets]
         # No private column of mean 1 is larger at x than this.
         tallest = (1 / (np.exp(-distances) @ theta))[secrets]

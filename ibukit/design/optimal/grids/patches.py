@@ -83,7 +83,7 @@ def patches_of(distances: Floats) -> list[Patch]:
 
 
 def unique_patches(patches: list[Patch], images: Ints) -> tuple[list[Patch], list[int]]:
-    """One of all patches that are images of one another, and the number of its images."""
+    """One patch of each set of patches that are images of one another, and the size of the set."""
     met: set[tuple[int, ...]] = set()
     firsts, sizes = [], []
     for patch in patches:
@@ -98,7 +98,7 @@ def unique_patches(patches: list[Patch], images: Ints) -> tuple[list[Patch], lis
 def _ball(from_one: Floats) -> Ints:
     """A secret and those within some distance, as many as a patch holds.
 
-    If there are more at the least distance, some of the nearest.
+    If more secrets than that are at the least distance, only some of them are taken.
     """
     order = np.argsort(from_one, kind="stable")
     lengths = from_one[order]

@@ -1,10 +1,11 @@
 """Reflections that keep distances and probabilities, over which a design or a bound is averaged.
 
-If a channel is private its image is private and as good, and so is their mean, as the criterion is
-convex. So J and A may be sought among the matrices that are invariant under reflections. In a basis
-of vectors that each reflection keeps or negates these have blocks, one for each choice of signs.
-Only reflections that commute are taken, each its own inverse: on a grid up to two and their
-product, and two blocks take an eighth of the work each.
+If a channel is private, its image is private and as good, and so is the mean of the two, because
+the criterion is convex. So J and A may be sought among the matrices that are invariant under
+reflections. In a basis of vectors that each reflection keeps or negates, such matrices have blocks,
+one for each choice of signs. Only reflections that commute are taken, each of them its own inverse.
+On a grid these are up to two and their product; with two blocks, each block takes an eighth of the
+work.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Reflections(NamedTuple):
         return np.unique(self.images.min(axis=0))
 
     def unique_up_to_symmetry(self, logs: Floats, distances: Floats) -> Floats:
-        """One of all columns that are images of one another."""
+        """One column of each set of columns that are images of one another."""
         return unique_up_to_symmetry(logs, distances, self.images)
 
 
@@ -117,7 +118,7 @@ def _symmetries(distances: Floats, theta: Floats) -> list[Ints]:
 
 
 def _symmetry_adapted_basis(images: Ints) -> tuple[Floats, Ints]:
-    """Symmetry-adapted basis: vectors by their signs under the reflections, and these as numbers.
+    """Symmetry-adapted basis: vectors by their signs under the reflections; the signs as numbers.
 
     The projection on a choice of signs is the signed mean over the images; its columns, one for
     each orbit of secrets, are orthogonal.
