@@ -1,23 +1,25 @@
 """Intervals that hold at every number of reports, by betting against each end.
 
-A bet pays lam_z > 0 on report z and is fixed before the reports. The product of lam_z / (theta M
-lam) over the reports has mean 1, so it exceeds 1 / alpha with probability at most alpha (Markov).
-Therefore, with probability 1 - alpha,
+A bet pays lam_z > 0 on report z and is fixed before the reports are seen. The product of lam_z /
+(theta M lam) over the reports has mean 1, so it exceeds 1 / alpha with probability at most alpha
+(Markov). Therefore, with probability 1 - alpha,
 
     n log(theta . g) >= sum_i log lam_{z_i} - log(1 / alpha),    g = M lam.
 
-The payments may differ between mechanisms, and between a pilot and the other reports, where they
-may depend on what the pilot shows. With shares s_b of the reports that have payments of their own,
-sum_b s_b log(theta . g_b) is at most log(theta . sum_b s_b g_b) (Jensen), which again leaves a
-half-space; the end of w . theta is a linear programme.
+The payments may differ between mechanisms, and between a pilot and the other reports; the payments
+on the other reports may depend on what the pilot shows. If parts b of the reports, with the shares
+s_b, have payments of their own, sum_b s_b log(theta . g_b) is at most log(theta . sum_b s_b g_b)
+(Jensen). This again leaves a half-space, so the end of w . theta is the value of a linear
+programme.
 
-Given the people's secrets the same product of lam_z / g_x has mean 1. So their frequencies F_b in
-each share obey
+Given the people's secrets, the product of lam_z / g_x over the reports has mean 1 as well. So the
+frequencies F_b of the secrets in each part obey
 
     sum_b s_b F_b . log g_b >= (sum_i log lam_{z_i} - log(1 / alpha)) / n.
 
-The payments are those of the profile's bound if the reports were as expected: lam = p / (theta_end
-M), p = theta M with theta uniform for the pilot and its estimate for the others.
+The payments are those that the profile's bound would have if the reports were as frequent as
+expected: lam = p / (theta_end M) with p = theta M, where theta is uniform for the pilot, and the
+pilot's estimate for the other reports.
 """
 
 from __future__ import annotations
@@ -43,13 +45,14 @@ from ibukit.tally.tally import Tally
 PILOT_SHARE = 0.1
 # Probability with which a tally of the right mechanism is refused as not fitting it.
 FALSE_ALARM_PROBABILITY = 1e-6
-# Corners of a convex, piecewise linear function of one variable that are visited. Beyond it the
-# least value so far is returned, which is a valid bound.
+# Largest number of corners visited of a convex, piecewise linear function of one variable. After
+# that the least value so far is returned, which is a valid bound.
 MAX_CORNERS = 200
-# The minimum is found when it can be this much lower at most, for weights from 0 to 1.
+# The minimum counts as found when it can be lower by at most this, for weights from 0 to 1.
 CORNER_TOLERANCE = 1e-12
 
-# A share s of the reports, and a vector h over the secrets: the two sides of a constraint.
+# A share s of the reports, and a vector h over the secrets, the difference of the two sides of a
+# constraint.
 WeightedGains = tuple[float, Floats]
 
 
@@ -65,8 +68,8 @@ class Bet(NamedTuple):
 class Bets:
     """Payments on the reports of a tally, designed from a guess of the distribution.
 
-    They are those of a profile region whose floor is `drop` nats per report below its maximum, if
-    the reports were as expected under the guess.
+    The payments are those of a profile region whose floor is `drop` nats per report below the
+    maximum of the likelihood, as both would be if the reports were as expected under the guess.
     """
 
     def __init__(self, tally: Tally, theta: Floats, drop: float):
@@ -87,7 +90,7 @@ class Bets:
         self._region = ProfileWithWitness(likelihood, min(best, likelihood.best.fit) - drop)
 
     def against(self, w: Floats) -> Bet:
-        """Return a bet against values of w . theta above the expected end, weights from 0 to 1.
+        """Return a bet against values of w . theta above the expected end, for weights from 0 to 1.
 
         If the expected end is 1 there is nothing above it, and no bet is placed.
         """
@@ -165,9 +168,9 @@ class Betting:
 def least_upper(w: Floats, weighed: Sequence[WeightedGains]) -> float:
     """Bound sum_b s_b w . F_b from above, over distributions F_b with sum_b s_b h_b . F_b >= 0.
 
-    By duality the maximum is the least of sum_b s_b max_x (w_x + mu h_bx) over mu >= 0, and each
-    mu gives a bound. The function is convex and piecewise linear in mu. The next mu is where the
-    lines through the last points on either side of the minimum meet.
+    By duality the maximum is the least value of sum_b s_b max_x (w_x + mu h_bx) over mu >= 0, and
+    every mu gives a bound. The function is convex and piecewise linear in mu. The next mu is where
+    the lines through the last points on either side of the minimum meet.
     """
 
     def line(mu: float) -> tuple[float, float]:

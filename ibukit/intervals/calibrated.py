@@ -1,8 +1,8 @@
 """Calibrated intervals: likelihood ratios whose threshold is simulated at the end itself.
 
-The profile's threshold is a limit, and at the boundary of the simplex another one. Here an answer v
-belongs to the interval if its likelihood ratio is no larger than those of most tallies that are
-drawn from the most likely distribution with the answer v [fc]_.
+The profile's threshold holds only in the limit, and at the boundary of the simplex the limit is a
+different one. Here an answer v belongs to the interval if its likelihood ratio is no larger than
+those of most tallies that are drawn from the most likely distribution with the answer v [fc]_.
 
 .. [fc] Feldman and Cousins, "Unified approach to the classical statistical analysis of small
    signals", Phys. Rev. D 57, 1998.
@@ -30,12 +30,14 @@ from ibukit.intervals.resampling import enough_draws, rank_of, seeded, simulated
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# Thresholds simulated for one end. Mostly two or three are enough, until two agree within their
-# Monte-Carlo errors; beyond it the last one counts.
+# Largest number of thresholds simulated for one end. Mostly two or three are enough for two of them
+# to agree within their Monte-Carlo errors; otherwise the last one counts.
 MAX_THRESHOLDS = 5
-# Error allowed in a likelihood ratio: small against that of a simulated threshold, a few tenths.
+# Error allowed in a likelihood ratio: small compared with the error of a simulated threshold, which
+# is a few tenths.
 RATIO_TOLERANCE = 0.01
-# Tilted maximisers computed for one constrained one. Beyond it an interior point takes over.
+# Largest number of tilted maximisers computed for a constrained one. After that an interior point
+# takes over.
 MAX_TILTS = 60
 
 
@@ -46,7 +48,7 @@ class Constrained(NamedTuple):
     ratio: float
     """2 n (max f - f)."""
     tilt: float
-    """rho / distance of v from its best value: about the same for all draws, which begin there."""
+    """rho / (distance of v from the best value), much the same for all draws, which begin there."""
 
 
 def constrained(
@@ -54,13 +56,14 @@ def constrained(
 ) -> Constrained:
     """Maximise f over {theta : w . theta = v}, for weights from 0 to 1.
 
-    A maximiser of f + t w . theta proves that no distribution with w . theta = v has more than its
-    f + t (w . theta - v). Between a maximiser with too small and one with too large a w . theta
-    there is a distribution with exactly v, also where w . theta jumps as t grows. Its ratio, which
-    is attained, is returned when the proved one is within `RATIO_TOLERANCE`. Where that fails, an
-    interior point searches among the distributions with exactly v.
+    A maximiser of f + t w . theta proves that no distribution with w . theta = v has a larger f
+    than the maximiser's f + t (w . theta - v). Between a maximiser whose w . theta is too small and
+    one whose w . theta is too large there is a distribution with exactly v, even where w . theta
+    jumps as t grows. The ratio of this distribution, which is attained, is returned as soon as it
+    is within `RATIO_TOLERANCE` of the proved one. If that fails, an interior point searches among
+    the distributions with exactly v.
     """
-    # A value below the best one is one above it for the opposite weights.
+    # A value below the best one is a value above it for the opposite weights.
     if w @ likelihood.best.theta > v:
         w, v = 1 - w, 1 - v
     best = likelihood.best._replace(answer=float(w @ likelihood.best.theta))
@@ -121,14 +124,15 @@ class RatioRegion(ABC):
         """Return c at the value v of w . theta, and the error of c."""
 
     def highest(self, w: Floats) -> float:
-        """Return the value from which on the ratio exceeds the threshold there."""
+        """Return the value of w . theta beyond which the ratio exceeds its threshold."""
         least, most = float(w.min()), float(w.max())
         return least + (most - least) * self._end((w - least) / (most - least))
 
     def _end(self, w: Floats) -> float:
         """Find the root of ratio(v) = c(v), for weights from 0 to 1.
 
-        The unknown is the ratio: v grows with it. Bisection safeguards the fixed-point iteration.
+        The unknown is the ratio, because v grows with it. Bisection safeguards the fixed-point
+        iteration.
         """
         guess, low, high = normal_quantile(self._level) ** 2, 0.0, math.inf
         for _ in range(MAX_THRESHOLDS):
@@ -161,7 +165,7 @@ class Calibrated(RatioRegion):
         """Simulate the quantile of the ratios of v, and its Monte-Carlo error.
 
         The tallies are drawn from the most likely distribution with w . theta = v. All thresholds
-        use the same seed, so that they differ by v and not by chance.
+        use the same seed, so that they differ only through v and not by chance.
         """
         n, rng = self._tally.n, seeded(self._seed)
         at = constrained(self._likelihood, n, w, v)
@@ -181,36 +185,37 @@ class Calibrated(RatioRegion):
 
 
 def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> Ends:
-    """Return the values whose likelihood ratio is at most the quantile of ratios simulated there.
+    """Return the range of the values whose likelihood ratio is at most its simulated quantile.
 
-    Two secrets with two kinds of reports are enumerated instead, and the ends are exact.
+    If there are two secrets and two kinds of reports, all tallies are enumerated instead, and the
+    ends are exact.
 
-    Where the possible reports can be listed (at most 64 secrets, and 2^15 probabilities), each end
-    is sought from outside: evenly spaced answers are tested, from one whose ratio is so large that
-    it is out for certain, to the first that is accepted, and bisection refines the end between the
-    two. Accepted answers between two rejected neighbours may be missed. Draws stop early where the
-    result is clear. If there are at most 4,096 possible tallies, all of
-    them are weighed by their probabilities, without draws. Of geometric noise on a plane the cells
-    of a window are listed, outside which fewer than one report in a million is expected; all others
-    count as one report.
+    Where the possible reports can be listed (at most 64 secrets and 2^15 probabilities), each end
+    is sought from outside. Evenly spaced answers are tested, beginning with one whose ratio is so
+    large that it is certainly out, until one is accepted; bisection then refines the end between
+    this answer and the last rejected one. Accepted answers between two rejected neighbours may be
+    missed. Draws stop early where the result is clear. If there are at most 4,096 possible tallies,
+    all of them are weighed by their probabilities, without draws. For geometric noise on a plane
+    only the cells of a window are listed, outside which fewer than one report in a million is
+    expected; all cells outside count as one report.
 
-    Otherwise each end begins at the profile's. There `draws` tallies are drawn from the most likely
-    distribution with that value of w . theta, and their ratios give the next threshold, until two
-    thresholds differ by no more than their Monte-Carlo error, or five times. If the set has gaps,
-    one of its ends is returned.
+    Otherwise the search for each end begins at the profile's end. There `draws` tallies are drawn
+    from the most likely distribution with that value of w . theta, and their ratios give the next
+    threshold. This is repeated until two thresholds differ by no more than their Monte-Carlo error,
+    but at most five times. If the set of accepted answers has gaps, one of its ends is returned.
 
     The test of an answer is exact up to its Monte-Carlo error where only one distribution has the
-    answer, as at a vertex; elsewhere the most likely of them stands for all, and coverage is about
-    `level`.
+    answer, as at a vertex; elsewhere the most likely of the distributions with the answer stands
+    for all of them, and the coverage is about `level`.
 
     Parameters
     ----------
     request : IntervalRequest
     draws : int
-        Number of tallies for each threshold; enough for the largest ratio to be the threshold: 19
-        at level 0.95.
+        Number of tallies for each threshold. There must be enough for the largest ratio to be the
+        threshold: 19 at level 0.95.
     seed : int
-        Not negative.
+        Seed of the draws, not negative.
 
     Returns
     -------

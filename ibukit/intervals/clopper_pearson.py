@@ -1,18 +1,19 @@
 """Intervals that hold at every number of reports, from Clopper-Pearson intervals of the reports.
 
-Each report's probability has its Clopper-Pearson interval, at a level that leaves all of them true
-together (the union bound). Then lo <= theta M <= hi, and the ends of w . theta are linear
-programmes, for all functionals at once.
+Each report's probability has a Clopper-Pearson interval, at a level at which all these intervals
+hold together (the union bound). Then lo <= theta M <= hi, and the ends of w . theta are the values
+of linear programmes; they hold for all functionals at once.
 
 If reports get lost, those that were seen have the probabilities (theta M)_z / (theta . e), and the
-region is lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e): linear in theta, too.
+region is lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e), which is linear in theta, too.
 
-The bits of unary encodings and of subset selection have a simpler region: bit j is 1 with the
-probability q + (p - q) theta_j, its count is binomial, and k intervals do instead of one for each
-of up to 2^k reports. They hold together however the bits of one report depend on each other.
+The bits of unary encodings and of subset selection have a simpler region. Bit j is 1 with the
+probability q + (p - q) theta_j and its count is binomial, so k intervals are enough, instead of one
+for each of up to 2^k reports. They hold together, however the bits of one report depend on each
+other.
 
-With two kinds of reports the frequency of one is 1 minus that of the other, so that one interval
-holds both and no level is shared: it is Clopper and Pearson's interval itself.
+With two kinds of reports the frequency of one kind is 1 minus that of the other. So one interval
+serves for both and no level has to be shared: it is Clopper and Pearson's interval itself.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from ibukit.tally.tally import Tally, TallyPart
 
 # Probability with which a tally of the right mechanism is refused as not fitting it.
 FALSE_ALARM_PROBABILITY = 1e-6
-# Ratio of two error probabilities, one with a region and one without, at which the search for the
-# largest with a region stops.
+# Ratio of two error probabilities, one whose region is not empty and one whose region is empty, at
+# which the search for the largest one with a region stops.
 ERRORS_MEET = 1.01
 # SciPy's status of a programme without a solution.
 INFEASIBLE = 2
@@ -52,7 +53,7 @@ HIGHS_OPTIONS: Any = {
 
 
 class ConfidenceBoxes(ABC):
-    """A region by an interval for each report, whose level is raised where it is empty."""
+    """A region made of an interval for each report; the level is raised if it is empty."""
 
     misfit = "tally does not fit its mechanism: no distribution makes all reports as frequent"
 
@@ -62,14 +63,14 @@ class ConfidenceBoxes(ABC):
 
     @abstractmethod
     def _draw_bounds(self, error: float) -> None:
-        """Set the intervals, which are all right but with probability `error`."""
+        """Set the intervals, which all hold together except with probability `error`."""
 
     @abstractmethod
     def _is_empty(self) -> bool:
         """Return whether nothing is in the region."""
 
     def _raise_level(self) -> None:
-        """Lower the error probability to the largest one that leaves a distribution."""
+        """Lower the error probability to the largest one with which some distribution is left."""
         error = self._error
         low = FALSE_ALARM_PROBABILITY
         self._draw_bounds(low)
@@ -89,11 +90,11 @@ class ConfidenceBoxes(ABC):
 class ClopperPearsonRegion(ConfidenceBoxes):
     """{theta : lo <= theta M <= hi}, which holds the truth with probability at least `level`.
 
-    If reports get lost, e are the efficiencies, else ones, and it is {theta : lo (theta . e) <=
-    theta M <= hi (theta . e)}.
+    If reports get lost, the region is {theta : lo (theta . e) <= theta M <= hi (theta . e)} with
+    the efficiencies e; otherwise e is 1 everywhere.
 
-    If no distribution is in it, which happens in a few tallies of a thousand whose truth is at the
-    boundary, the level is raised until one is.
+    If no distribution is in the region, the level is raised until one is. This happens in a few of
+    a thousand tallies whose truth is at the boundary.
     """
 
     def __init__(self, tally: Tally, level: float):
@@ -113,8 +114,8 @@ class ClopperPearsonRegion(ConfidenceBoxes):
 
     @override
     def _draw_bounds(self, error: float) -> None:
-        # Each end of each frequency's interval may be wrong with the same probability; together,
-        # by the union bound, with `error`.
+        # Each end of each frequency's interval may be wrong with the same probability; by the union
+        # bound, some end is wrong with probability at most `error`.
         error = error / 2 / self._frequencies
         seen, n = self._seen, self._n
         some, all_ = seen > 0, seen == n
@@ -155,7 +156,8 @@ class ClopperPearsonRegion(ConfidenceBoxes):
         however inexact they are.
         """
         solution = self._solve(-w)
-        # If no distribution is left, the first programme tells, and all others see the new bounds.
+        # If no distribution is left, the first programme shows it, and all later ones use the new
+        # bounds.
         if solution.status == INFEASIBLE:
             self._raise_level()
             solution = self._solve(-w)
@@ -180,7 +182,8 @@ def has_boxes(part: TallyPart) -> bool:
 def events_of(part: TallyPart) -> tuple[Floats, Ints]:
     """Return the probabilities of the events that have boxes, shape (k, e), and their counts.
 
-    They are that a bit is 1 under unary encodings and subset selection, else the reports.
+    Under unary encodings and subset selection the events are that a bit is 1; otherwise they are
+    the reports.
     """
     mechanism: Any = part.mechanism
     if is_bits(mechanism):
@@ -192,7 +195,7 @@ def events_of(part: TallyPart) -> tuple[Floats, Ints]:
 
 
 def number_of_frequencies(part: TallyPart) -> int:
-    """Return how many intervals are needed: one for each event, but one for both of two reports."""
+    """Return the number of intervals needed: one for each event, but only one for two reports."""
     mechanism: Any = part.mechanism
     if is_bits(mechanism):
         refuse_programme(mechanism.k, mechanism.k, "bits")
@@ -207,8 +210,8 @@ def clopper_pearson(request: IntervalRequest) -> Ends:
     Given the secrets, the number of reports z is a sum of independent variables with different
     success probabilities, whose mean is n (F M)_z. Its tails are lighter than those of a binomial
     variable of that mean (Hoeffding, 1956), so the same intervals hold. The people of each
-    mechanism have frequencies of their own, in a region of their own; those of all are the mean.
-    Frequencies of people whose reports get lost are refused.
+    mechanism have frequencies of their own, in a region of their own; the frequencies of all people
+    are the mean of these. Frequencies of people whose reports get lost are refused.
     """
     tally, functionals = request.checked_tally(lossy=True), request.functionals
     if tally.efficiency is not None:

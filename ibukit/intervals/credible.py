@@ -15,8 +15,8 @@ from ibukit.errors import TooLarge
 from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import seeded
 
-# Exact intervals take some milliseconds a question. From this number on, seconds, draws, which
-# serve all questions together, are faster.
+# Exact intervals take some milliseconds a question. For more questions than this they take seconds,
+# and draws, which serve all questions together, are faster.
 MAX_EXACT_QUESTIONS = 1000
 
 
@@ -25,29 +25,31 @@ def credible(
 ) -> Ends:
     """Return equal-tailed intervals of the posterior of w . P, or of w . F.
 
-    The prior is Dirichlet(alpha), under which w . P is inside with posterior probability `level`.
-    The coverage at a given truth is another question, which the prior decides if reports are few: a
-    probability of 0 or 1 is in none of these intervals of the distribution.
+    Under the prior, Dirichlet(alpha), w . P is inside the interval with posterior probability
+    `level`. The coverage at a given truth is another question, and if reports are few the prior
+    decides it: a true probability of 0 or 1, for instance, is in none of these intervals of the
+    distribution.
 
-    The intervals are exact, and without draws, for the distribution of two secrets and, under k-RR,
-    for all questions whose weights have two values, such as single probabilities and sums of
-    several (up to `MAX_EXACT_QUESTIONS` of them and about 100 million reports); else for single
-    probabilities and sums that weigh all secrets but one alike, where `posterior` is exact within
-    its limits. All others, and all where reports get lost, have the quantiles of Gibbs draws. Of
-    these at least 400 are effective, so that the probability beyond an end is off by sqrt(tail (1 -
-    tail) / 400) at most, as a standard error: by .008 of .025 at level .95. `monte_carlo_errors`
+    Some intervals are exact and need no draws. For the distribution, if there are two secrets or
+    under k-RR, these are the intervals of all questions whose weights have two values, such as
+    single probabilities and sums of several (for up to `MAX_EXACT_QUESTIONS` questions and about
+    100 million reports). Otherwise they are those of single probabilities, and of sums that weigh
+    all secrets but one alike, where `posterior` is exact within its limits. For all other
+    questions, and for all questions if reports get lost, the ends are quantiles of Gibbs draws. At
+    least 400 of these are effective, so that the probability beyond an end has a standard error of
+    at most sqrt(tail (1 - tail) / 400): .008 for a tail of .025 at level .95. `monte_carlo_errors`
     says how far off each end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
     request : IntervalRequest
     alpha : float or array_like, shape (k,)
-        The prior's parameter, above 0; a number is taken for every secret. 1 is uniform, 0.5 is
-        Jeffreys' prior.
+        The prior's parameter, above 0; a single number holds for every secret. 1 is the uniform
+        prior, 0.5 is Jeffreys' prior.
     seed : int
-        Of the draws, not negative.
+        Seed of the draws, not negative.
     max_sweeps : int
-        At most this many sweeps of each of the four Gibbs chains.
+        Largest number of sweeps of each of the four Gibbs chains.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def monte_carlo_errors(
 def _of_posteriors(
     request: IntervalRequest, alpha: ArrayLike, seed: int, max_sweeps: int, errors: bool
 ) -> Ends:
-    """Return the ends, or their errors: of exact posteriors as far as there are, then of draws."""
+    """Return the ends, or their errors, of exact posteriors where there are any, else of draws."""
     tally, functionals, rng = request.checked_tally(lossy=True), request.functionals, seeded(seed)
     lossy = tally.efficiency is not None
     if lossy:
@@ -82,19 +84,19 @@ def _of_posteriors(
     of_posterior = Posterior.interval_errors if errors else Posterior.interval
     found = np.zeros((2, len(functionals)))
     rest = np.ones(len(functionals), dtype=bool)
-    # The exact law of sums is of the distribution.
+    # The exact law of sums is that of the distribution, not of the frequencies.
     if request.target == "distribution" and len(functionals) <= MAX_EXACT_QUESTIONS:
         sums = exact_sums(tally, dirichlet_alpha_over(alpha, tally.alphabet))
         two = np.array([has_two_values(w) for w in functionals.each()])
         if sums is not None and two.any():
             with suppress(TooLarge):
-                # Ends are exact only if they were found, which their errors ask, too.
+                # Ends are exact only if they were found, so their errors need this search, too.
                 ends = exact_ends(sums, functionals.part(two), request.level)
                 if not errors:
                     found[:, two] = ends
                 rest &= ~two
-    # Another exact posterior has quantiles of single probabilities alone. There is none where
-    # reports get lost.
+    # The other exact posterior has quantiles of single probabilities only. There is none if reports
+    # get lost.
     single = rest & (functionals.of_one_secret()[0] >= 0) & (not lossy)
     if single.any():
         with suppress(TooLarge):

@@ -1,8 +1,9 @@
 """Intervals of weighted reports: quantiles by the degrees of freedom, and profiles by the design.
 
 Let L be the weighted log-likelihood, and d = V / V_0 the design effect of w . theta: its variance
-by the design over that which the weights would have as counts. Then 2 (max L - max L given w .
-theta) is about d times chi-squared with one degree of freedom (Rao and Scott 1984), so that
+by the design, over the variance that it would have if the weights were counts. Then 2 (max L - max
+L given w . theta) is about d times chi-squared with one degree of freedom (Rao and Scott 1984), so
+that
 
     {theta : 2 (max L - L(theta)) <= d t^2}
 
@@ -38,10 +39,10 @@ def wald(request: IntervalRequest) -> Ends:
 
 
 def profile(request: IntervalRequest) -> Ends:
-    """Return the ends of the profile likelihood; of weighted reports with design effects.
+    """Return the ends of the profile likelihood; for weighted reports, with design effects.
 
-    See the module. Where every report weighs the same and is a unit, the design effect is n / (n -
-    1), and the interval is that of counts but for that.
+    See the module. If every report weighs the same and is a sampling unit of its own, the design
+    effect is n / (n - 1), and apart from this factor the interval is that of counts.
     """
     if request.tally is None or not request.tally.weighted:
         return lossy_profile.profile(request)
@@ -70,12 +71,12 @@ def _drops(tally: Tally, theta: Floats, request: IntervalRequest) -> Floats:
     survey = tally.survey
     assert survey is not None, "a checked tally has it"
     naive, design = naive_and_design_variances(tally, theta, request.functionals.weights)
-    # Of a flat direction the effect is not known; the likelihood leaves it open anyway. The mean
-    # effect of the weights takes its place, n / effective n.
+    # The effect in a flat direction is not known, but the likelihood leaves this direction open
+    # anyway. The mean effect of the weights, n / effective n, takes its place.
     kish = tally.n / survey.effective_n
     usable = np.isfinite(naive) & (naive > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = np.where(usable, design / naive, kish)
     t = survey.quantile(request.level)
-    # Without a degree of freedom every distribution remains possible that the reports allow.
+    # Without a degree of freedom, every distribution that the reports allow remains possible.
     return effect * t**2 / 2 / tally.n if math.isfinite(t) else np.full(len(effect), math.inf)

@@ -18,7 +18,7 @@ MAX_PROGRAMME_ENTRIES = 2**22
 
 
 def require_finite(mechanism: Any) -> FiniteMechanism:
-    """Return the mechanism; ValueError if its reports cannot be listed, TooLarge if too many."""
+    """Return the mechanism; ValueError if reports cannot be listed, TooLarge if they are many."""
     require_law([mechanism], 'a guaranteed interval without by="split"')
     if not isinstance(mechanism, FiniteMechanism):
         raise ValueError(
@@ -41,9 +41,10 @@ def refuse_programme(k: int, events: int, kind: str) -> None:
 
 
 def with_listed_reports(tally: Tally) -> Tally:
-    """Return the tally with reports of geometric noise beyond the ends of its line merged there.
+    """Return the tally with reports of geometric noise beyond an end of the line merged into it.
 
-    They make the secrets as probable as the end does, relative to each other, and can be listed.
+    Reports beyond an end give the secrets probabilities in the same ratios as the end does, and
+    when they are merged, the reports can be listed.
     """
     parts: list[TallyPart] = []
     for part in tally.parts:
@@ -79,7 +80,7 @@ def counts_of_all_reports(part: TallyPart) -> Ints:
 
 
 def all_possible_reports(tally: Tally) -> Tally:
-    """Return a tally with each possible report of each mechanism once; its channel is the point."""
+    """Return a tally, for its channel, with each possible report of each mechanism once."""
     parts: list[TallyPart] = []
     for part in tally.parts:
         mechanism = require_finite(part.mechanism)

@@ -35,9 +35,9 @@ def guaranteed(
     """Return ends that cover at every number of reports, by the construction `by`.
 
     `seed` is that of the random splits of the reports, which "binomial" and "boxes" do not need.
-    "region" is "boxes" where reports can be listed, else "cross-fitted". By default it is
-    "binomial" for the questions that an event of the reports answers, and "region" for others:
-    the mechanisms and the questions decide, and not the reports.
+    "region" is "boxes" if the reports can be listed, otherwise "cross-fitted". By default `by` is
+    "binomial" for the questions that an event of the reports answers, and "region" for the others;
+    so the choice depends on the mechanisms and the questions, and not on the reports.
     """
     if by is not None and not arguments.is_one_of(by, CONSTRUCTIONS):
         raise ValueError(f"by must be one of {', '.join(map(repr, CONSTRUCTIONS))}, got {by!r}")
@@ -56,7 +56,7 @@ def guaranteed(
 
 
 def _by_events(request: IntervalRequest, by: str | None, seed: int) -> Ends:
-    """Return binomial intervals of the questions that have one, by default the region's of others.
+    """Return the binomial intervals of questions that have one; by default, the region's of others.
 
     An event answers a question if its probability depends on w . theta alone.
     """
@@ -85,7 +85,7 @@ def _by_events(request: IntervalRequest, by: str | None, seed: int) -> Ends:
 def _construction(request: IntervalRequest) -> str:
     """Return the region of guaranteed intervals that applies to the mechanisms."""
     tally = request.checked_tally(lossy=True)
-    # Where reports may be lost the others do not apply; "boxes" says what is missing.
+    # Where reports may be lost, the other constructions do not apply; "boxes" says what is missing.
     if tally.efficiency is not None or all(map(has_boxes, tally.parts)):
         return "boxes"
     if request.target == "frequencies":

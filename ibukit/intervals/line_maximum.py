@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from ibukit._ground.arguments import Floats
 
-# Values of s tried, and the factor by which s grows until a line that rises is the largest.
+# Largest number of values of s tried, and the factor by which s grows until a line that rises is
+# the largest.
 MAX_MEETINGS, GROWTH = 40, 4.0
 
 
 def least_maximum(heights: Floats, slopes: Floats, s: float) -> float:
     """Return the least max_x heights_x + s slopes_x over s >= 0, or a number just above it.
 
-    The search begins at `s`. Of two lines, one that falls and is the largest at a small s and one
-    that rises and is the largest at a larger s, the next s is where they meet: this ends at the
+    The search begins at `s`. Take a falling line that is the largest at a small s, and a rising
+    line that is the largest at a larger s: the next s is where the two meet. This ends at the
     minimum of the convex function.
     """
     falling, rising = int(heights.argmax()), -1
@@ -23,7 +24,8 @@ def least_maximum(heights: Floats, slopes: Floats, s: float) -> float:
         values = heights + s * slopes
         x = int(values.argmax())
         least = min(least, float(values[x]))
-        # The larger of two lines where they meet is one of them: this is the minimum.
+        # If the largest line at the point where two lines meet is one of the two, this is the
+        # minimum.
         if slopes[x] == 0 or x == rising or (x == falling and rising >= 0):
             break
         if slopes[x] > 0:

@@ -7,8 +7,8 @@ is linear in phi:
     u . phi <= 0  with  u_x = (w_x - v) / e_x.
 
 The upper end of w . theta over the region {phi : f(phi) >= floor} is therefore the v at which the
-largest u . phi is 0. It falls as v grows, and Dinkelbach's iteration finds its root from below: the
-next v is the value of w . theta at the phi with the largest u . phi.
+largest u . phi is 0. This largest value falls as v grows, and Dinkelbach's iteration finds its root
+from below: the next v is the value of w . theta at the phi with the largest u . phi.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# Values v tried for one end. Dinkelbach's iteration converges faster than linearly: five are
-# mostly enough.
+# Largest number of values v tried for one end. Dinkelbach's iteration converges faster than
+# linearly: five are mostly enough.
 MAX_VALUES = 30
 # Width of a bracket of u . phi, for weights u from 0 to 1, that doubles can still reach.
 FINEST_BRACKET = 1e-14
-# A round must lessen the distance of what is attained from the bound by this share.
+# A round must reduce the distance between the attained value and the bound by this share.
 MIN_PROGRESS = 1e-3
 
 
@@ -74,14 +74,14 @@ class LossyProfile(Profile):
             failed = gained <= MIN_PROGRESS * (before[1] - before[0])
             if failed and along_tilts:
                 break
-            # Sequential quadratic programming may fail; the search along the tilts then goes on.
+            # Sequential quadratic programming may fail; the search along the tilts then takes over.
             along_tilts = failed
         return attained, bound
 
     def _holds_all_on(self, w: Floats) -> bool:
         """Return whether a distribution on the secrets with the weight 1 is in the region."""
-        # On these theta and phi have the same support. The search for the largest w . phi decides
-        # it, mostly in a few steps.
+        # On these secrets theta and phi have the same support. The search for the largest w . phi
+        # decides the question, mostly in a few steps.
         for point in sqp.steps(self.likelihood, w, self.floor):
             if self.bound(w, point) < 1:
                 return False
@@ -100,7 +100,7 @@ class LossyProfile(Profile):
         u = (w - v) / self._efficiency
         least, span = float(u.min()), float(np.ptp(u))
         scaled = (u - least) / span
-        # A bracket of u . phi of this width is one of theta as narrow as asked for.
+        # A bracket of u . phi with this width gives one of w . theta as narrow as asked for.
         best = self.likelihood.best
         total = float((best.theta / self._efficiency).sum())
         narrow = max(ENDS_MEET * min(1.0, total / span), FINEST_BRACKET)
@@ -137,10 +137,10 @@ class LossyProfile(Profile):
     def _bound_of_all(self, w: Floats, v: float, span: float, point: Tilted) -> float:
         """Return an upper bound on w . theta over the region, whatever the point is.
 
-        As `Profile.bound` has it, every phi of the region has phi . g >= b = exp(floor - f(point)).
-        With phi_x proportional to theta_x e_x this is sum_x theta_x e_x (g_x - b) >= 0, hence
-        w . theta <= max_x w_x + s e_x (g_x - b) for every s >= 0. At the end itself, with s the
-        inverse of its slope in units of u, this is an equality.
+        As in `Profile.bound`, every phi of the region has phi . g >= b = exp(floor - f(point)).
+        With phi_x proportional to theta_x e_x this is sum_x theta_x e_x (g_x - b) >= 0, hence w .
+        theta <= max_x w_x + s e_x (g_x - b) for every s >= 0. At the end itself, with s the inverse
+        of its slope in units of u, this is an equality.
         """
         if not (point.slope > 0 and math.isfinite(point.fit)):
             return 1.0
@@ -151,9 +151,9 @@ class LossyProfile(Profile):
 def profile(request: IntervalRequest) -> Ends:
     r"""Return the range of each functional over the likely distributions.
 
-    It is the least and the greatest :math:`w \cdot \theta` over
-    :math:`\{\theta : L(\theta) \ge \max L - z^2/2\}`, z the normal quantile of the level; if
-    reports get lost, L is the likelihood of the reports that were seen, given their number.
+    The range goes from the least to the greatest :math:`w \cdot \theta` over :math:`\{\theta :
+    L(\theta) \ge \max L - z^2/2\}`, with z the normal quantile of the level. If reports get lost, L
+    is the likelihood of the reports that were seen, given their number.
 
     Parameters
     ----------

@@ -22,20 +22,21 @@ from ibukit.tally.trials import has_trials
 
 TARGETS = ("distribution", "frequencies")
 # Number of secrets up to which the profile intervals of all of them take seconds. Tables and
-# pictures of more take Wald's, which are immediate, where these say something.
+# pictures of more secrets take Wald's intervals, which are immediate, where these say something.
 MAX_SECRETS_PROFILED_BY_DEFAULT = 300
-# Void rows times secrets up to which profile intervals take their place, about ten seconds.
+# Void rows times secrets up to which profile intervals take the place of Wald's, which takes about
+# ten seconds.
 MAX_VOID_ENTRIES_PROFILED = 2**18
 # Method of rows of tallies whose weights are known by their sums only.
 SUMS_OF_WEIGHTS = "wald, without squares of weights"
 # Names of Wald's method in tables.
 WALD = ("wald", SUMS_OF_WEIGHTS)
-# Method of a row that has the interval of all possible values by Wald's.
+# Method of a row whose interval by Wald's method contains all possible values.
 VOID = 'wald, void: see method="profile"'
 
 
 def auto(request: IntervalRequest, draws: int | None = None, seed: int = 0) -> Ends:
-    """Return the ends of the profile, whose threshold knows the boundary where that applies.
+    """Return the ends of the profile; its threshold allows for the boundary where this is possible.
 
     `draws` and `seed` are those of the threshold, see `boundary_profile`.
     """
@@ -89,11 +90,12 @@ def interval(request: IntervalRequest, method: str, options: dict[str, Any]) -> 
 
 
 def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
-    """Return ends for tables and pictures, quick and applicable, and the method of each row.
+    """Return quick and applicable ends for tables and pictures, and the method of each row.
 
-    "auto" where rows times secrets are at most 300^2, which is "profile" beyond its own limits,
-    else Wald's; where Wald's method says no more of a row than that it is possible, "profile" if
-    such rows times secrets are at most 2^18, else the method is `VOID`.
+    The method is "auto" if rows times secrets are at most 300^2 ("auto" is "profile" beyond its own
+    limits); otherwise it is Wald's. For the rows whose interval by Wald's method contains all
+    possible values, it is "profile" if such rows times secrets are at most 2^18, and otherwise
+    `VOID`.
 
     Examples
     --------
@@ -140,10 +142,10 @@ def name_in_tables(method: str, tally: Tally | None) -> str:
 def for_all_together(
     level: float, k: int, method: str, options: dict[str, Any]
 ) -> tuple[float, dict[str, Any]]:
-    """Return the level of each of k intervals, and options, for all to hold with `level` together.
+    """Return the level of each of k intervals, and options, so that all hold together with `level`.
 
-    The ranges over one region of distributions, which "guaranteed" takes then, hold together as
-    they are; for other methods the level is Bonferroni's.
+    Ranges over one region of distributions, which "guaranteed" then takes, hold together as they
+    are; for other methods the level of each interval is Bonferroni's.
 
     Examples
     --------

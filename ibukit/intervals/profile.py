@@ -20,17 +20,18 @@ from ibukit.intervals import sqp
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# The search stops when a proved end is within this of an attained one, for weights from 0 to 1.
+# The search stops when a proved end is within this distance of an attained one, for weights from 0
+# to 1.
 ENDS_MEET = 1e-9
-# The same as a share of the end, for tiny shares of very many reports.
+# The same, as a share of the end: it matters for tiny shares and very many reports.
 RELATIVE_TOLERANCE = 1e-6
-# Tilts tried for one end. Beyond it the bound proved so far is returned, which may be further out
-# than needed.
+# Largest number of tilts tried for one end. After that the bound proved so far is returned, which
+# may be further out than needed.
 MAX_TILTS = 80
 # The first tilt rho: far below that of most ends, and far above rounding.
 FIRST_TILT = 1e-3
-# Length, as a share of the segment between a member and a distribution outside, within which the
-# place where it leaves the region is found, and steps that this may take.
+# Precision, as a share of the segment from a member to a distribution outside, with which the place
+# where the segment leaves the region is found, and steps that this may take.
 SEGMENT_TOLERANCE = 1e-13
 MAX_NARROWINGS = 60
 
@@ -64,7 +65,7 @@ class Profile:
         best = best._replace(answer=float(w @ best.theta))
         attained, bound = best.answer, 1.0
         # Sequential quadratic programming takes few steps but may fail; the search along the tilts
-        # then goes on, and always ends.
+        # then takes over, and always ends.
         for path in (sqp.steps(self.likelihood, w, self.floor), self._along_tilts(w)):
             inside, outside = best, None
             for point in path:
@@ -84,22 +85,22 @@ class Profile:
     def bound(self, w: Floats, point: Tilted) -> float:
         """Return an upper bound on w . theta over the region, whatever the point is.
 
-        By Jensen log sum_z (theta M)_z lam_z >= sum_z q_z log((theta M)_z lam_z / q_z). So with lam
-        = q / (point M) every theta with f >= floor has theta . g >= exp(floor - f(point)) =: b, and
-        therefore w . theta <= max_x w_x + (g_x - b) / t for every t > 0. At the end itself, with
-        its own t, this is an equality.
+        By Jensen, log sum_z (theta M)_z lam_z >= sum_z q_z log((theta M)_z lam_z / q_z). So with
+        lam = q / (point M) every theta with f >= floor has theta . g >= exp(floor - f(point)) =: b,
+        and therefore w . theta <= max_x w_x + (g_x - b) / t for every t > 0. At the end itself,
+        with its own t, this is an equality.
         """
         if not (point.slope > 0 and math.isfinite(point.fit)):
             return 1.0
         return float((w + (point.ratios - math.exp(self.floor - point.fit)) / point.slope).max())
 
     def _between(self, inside: Tilted, outside: Tilted) -> float:
-        """Return w . theta where the segment from a member to a distribution outside leaves."""
+        """Return w . theta where the segment from `inside` to `outside` leaves the region."""
         share = self._share_inside(inside, outside)
         return (1 - share) * inside.answer + share * outside.answer
 
     def _share_inside(self, inside: Tilted, outside: Tilted) -> float:
-        """Return the share of the segment from a member to a distribution outside that is in."""
+        """Return the share of the segment from `inside` to `outside` that is in the region."""
         q, rise = self.likelihood.q, outside.p - inside.p
 
         def mixed(share: float) -> Floats:
@@ -124,7 +125,7 @@ class Profile:
                 low, high = (middle, high) if is_in else (low, middle)
             fit_low = self.likelihood.fit_of(mixed(low))
             fit_high = self.likelihood.fit_of(mixed(high))
-            # Rounding may have the order of the two reversed at last.
+            # In the end rounding may have reversed the order of the two.
             if high - low <= SEGMENT_TOLERANCE or not fit_high < self.floor <= fit_low:
                 break
         return low
@@ -132,8 +133,9 @@ class Profile:
     def _along_tilts(self, w: Floats) -> Iterator[Tilted]:
         """Yield tilted maximisers on the way to the one with f = floor.
 
-        The root of the fall of f, whose square root is about proportional to rho, is bracketed and
-        then found by the Illinois rule: regula falsi that halves the value at an end which stays.
+        The root of f = floor as a function of the tilt rho is bracketed, and then found by the
+        Illinois rule: regula falsi that halves the value at an end which stays in place. The square
+        root of the fall of f is used, because it is about proportional to rho.
         """
         face = self._on_face(w)
         if face is not None and face.fit >= self.floor:
@@ -195,8 +197,8 @@ class ProfileWithWitness(Profile):
 def next_tilt(low: float, below: float, high: float, above: float, wanted: float) -> float:
     """Return the tilt to try next for the root of a rising function with the value -wanted at 0.
 
-    It is between `low`, with the value `below` < 0, and `high`, with `above` > 0; `above` is inf
-    while no tilt was too large.
+    It is between `low`, with the value `below` < 0, and `high`, with `above` > 0; `above` is inf as
+    long as no tilt has been too large.
     """
     if math.isfinite(above):
         return low + (high - low) * below / (below - above)

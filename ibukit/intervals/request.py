@@ -32,8 +32,8 @@ class IntervalRequest:
     tally : Tally or None
         The reports. Only Wald's method can do without them.
     theta : ndarray, shape (k,)
-        The estimate, on the simplex. The resampling methods simulate from it, Wald's intervals are
-        centred at it; the others start from the reports alone.
+        The estimate, on the simplex. The resampling methods simulate from it, and Wald's intervals
+        are centred at it; the others start from the reports alone.
     functionals : LinearFunctionals
     level : float
         Strictly between 0 and 1.
@@ -52,10 +52,10 @@ class IntervalRequest:
     standard_errors: Callable[[], Floats] | None = None
 
     def checked_tally(self, *, lossy: bool = False, weighted: bool = False) -> Tally:
-        """Return the reports; ValueError if there are none, or they have another likelihood.
+        """Return the reports; ValueError if there are none or their likelihood is of another kind.
 
-        Reports that get lost are accepted only with `lossy`, and weighted ones with `weighted` if
-        the weights behind the sums are known.
+        Reports that get lost are accepted only with `lossy`. Weighted reports are accepted only
+        with `weighted`, and only if the weights behind the sums are known.
         """
         if self.tally is None:
             raise ValueError(
@@ -98,7 +98,7 @@ class IntervalRequest:
 
 
 def refused_weights(known: bool) -> WeightsRefused:
-    """Return the error of an interval that needs whole counts; `known` says if weights are."""
+    """Return the error of an interval for whole counts only; `known` says if weights are known."""
     advice = (
         'method="profile" and "wald" take the design of the survey into account'
         if known
@@ -116,7 +116,7 @@ class Region(Protocol):
 
 
 def ends(region: Region | Iterable[Region], functionals: LinearFunctionals) -> Ends:
-    """Return bounds on the range of each functional over a region, outside it if not exact.
+    """Return bounds on the range of each functional over a region, outside the range if not exact.
 
     Each functional may have a region of its own.
     """

@@ -38,41 +38,43 @@ def bootstrap(
 ) -> Ends:
     """Return quantiles of w . theta over the maximum likelihood estimates of drawn tallies.
 
-    With target "distribution" the percentile interval: the quantiles of w . theta* at (1 -+ level)
-    / 2. With target "frequencies" the basic interval: the secrets are held fixed, each part's n
-    theta rounded to whole people, and the quantiles of the errors w . theta* - w . F are subtracted
-    from w . theta of the maximum likelihood estimate.
+    With the target "distribution" this is the percentile interval: the quantiles of w . theta* at
+    (1 -+ level) / 2. With the target "frequencies" it is the basic interval: the secrets are held
+    fixed, with each part's n theta rounded to whole people, and the quantiles of the errors w .
+    theta* - w . F are subtracted from w . theta of the maximum likelihood estimate.
 
-    It fails where the truth is at the boundary of the simplex. The estimate is inside, so are the
-    estimates of what is drawn from it, and they leave the truth out: under k-RR with k = 5, epsilon
-    = 1 and n = 300, if everybody has the same secret, the interval of its probability at level 0.95
-    covers 1 with probability about 0.6. Nor does it see directions that the reports leave
-    undetermined, as each tally has one estimate. "calibrated", "profile" and "guaranteed" see both.
+    The bootstrap fails where the truth is at the boundary of the simplex. The estimate is then
+    inside, so are the estimates from the tallies drawn from it, and they leave the truth out. For
+    instance, under k-RR with k = 5, epsilon = 1 and n = 300, if everybody has the same secret, the
+    interval of its probability at level 0.95 covers 1 with probability about 0.6. Nor does the
+    bootstrap show directions that the reports leave undetermined, because each tally has only one
+    estimate. "calibrated", "profile" and "guaranteed" allow for both.
 
-    Where a matrix was measured, its trials are drawn anew as well: as many of each secret, with the
-    shares that were measured. If reports get lost, the number of those seen is held fixed.
+    Where a matrix was measured, its trials are drawn anew as well: for each secret as many as there
+    were, with the shares that were measured. If reports get lost, the number of reports seen is
+    held fixed.
 
-    Each draw's estimate is certified as `mle` certifies; on a dense channel with few secrets it is
-    sought first on the support of this estimate, which is three times faster. Other solvers gain
+    Each draw's estimate is certified as in `mle`. On a dense channel with few secrets it is first
+    sought on the support of the request's estimate, which is three times faster. Other solvers gain
     nothing from a warm start.
 
     Parameters
     ----------
     request : IntervalRequest
     draws : int
-        Number of tallies; enough for the largest value to be the upper end.
+        Number of tallies. There must be enough for the largest value to be the upper end.
     seed : int
-        Not negative.
+        Seed of the draws, not negative.
     kind : {"parametric", "reports"}
         "parametric": people are drawn from the estimate's distribution, and their reports from each
-        part's mechanism. "reports": each part's reports are drawn from those it has, with
-        replacement; not for the target "frequencies".
+        part's mechanism. "reports": each part's reports are drawn with replacement from those that
+        it has; not for the target "frequencies".
     n_jobs : int
-        Processes that make the estimates, -1 for one on each core. The interval does not depend on
-        it.
+        Number of processes that make the estimates; -1 for one on each core. The interval does not
+        depend on it.
     estimator : callable, optional
-        From a tally to an estimate, in place of maximum likelihood; not for the target
-        "frequencies". The quantiles are then those of the spread of this estimator, which is no
+        Function from a tally to an estimate, in place of maximum likelihood; not for the target
+        "frequencies". The quantiles then show the spread of this estimator, which is not an
         interval for the truth.
 
     Returns
@@ -98,8 +100,8 @@ def bootstrap(
                 "estimator must be None where reports may be lost: tallies are drawn of the "
                 "secrets that are seen, and the spread of another estimate is not known"
             )
-    # If reports get lost, as many are drawn again from the secrets among those seen, and each
-    # estimate of these is converted to all secrets.
+    # If reports get lost, as many as were seen are drawn again, from the distribution of the
+    # secrets among those seen, and each estimate of it is converted to all secrets.
     tally, theta = tally.among_seen, to_seen(request.theta, efficiency)
     estimate = estimate_by(estimator, theta)
     people = (
@@ -156,7 +158,7 @@ def enough_draws(draws: int, share: float) -> int:
 
 
 def rank_of(draws: int, share: float) -> int:
-    """Return the rank, from 1, of a draw that another exceeds with probability <= 1 - share."""
+    """Return the rank, from 1, of a draw that a new draw exceeds with probability <= 1 - share."""
     return min(math.ceil(share * (draws + 1) - ROUNDING_TOLERANCE), draws)
 
 
@@ -174,8 +176,9 @@ def seeded(seed: int) -> Generator:
 
 
 def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
-    """Draw a tally: as many people through each mechanism, their secrets drawn from theta."""
-    # Rounded to multiples of a power of two, so that the same draws are made on every machine.
+    """Draw a tally: the same number of people for each mechanism, with secrets drawn from theta."""
+    # Theta is rounded to multiples of a power of two, so that the same draws are made on every
+    # machine.
     theta = quantize(theta)
     return reports_of(tally, [rng.multinomial(part.n, theta) for part in tally.parts], rng)
 
@@ -193,7 +196,7 @@ def reports_of(tally: Tally, people: list[Ints], rng: Generator) -> Tally:
 
 
 def resampled(tally: Tally, rng: Generator) -> Tally:
-    """Draw a tally: as many reports of each part, from its own with replacement."""
+    """Draw a tally: as many reports for each part, drawn from its own with replacement."""
     return Tally(
         tuple(
             make_tally_part(
@@ -205,9 +208,10 @@ def resampled(tally: Tally, rng: Generator) -> Tally:
 
 
 def with_new_trials(tally: Tally, rng: Generator) -> Tally:
-    """Return the same reports with matrices measured anew: as many trials of each secret.
+    """Return the same reports with matrices measured anew, by as many trials of each secret.
 
-    A report that was seen keeps its trials where no new one has it: no matrix could explain it.
+    A report that turns up in no new trial keeps its old trials: otherwise, if it was seen, no
+    matrix could explain it.
     """
     parts = []
     for part in tally.parts:

@@ -10,8 +10,8 @@ from ibukit.tally.tally import Tally, TallyPart
 
 # Number of reports from which numpy refuses to draw hypergeometric numbers.
 MAX_HYPERGEOMETRIC = 10**9
-# Nats per report of the pilot's estimate. Any estimate keeps the guarantee; a better one only
-# shortens intervals.
+# Tolerance of the pilot's estimate, in nats per report. Any estimate keeps the guarantee; a better
+# one only shortens intervals.
 PILOT_TOLERANCE = 1e-9
 
 

@@ -4,12 +4,12 @@ At theta, with g and J the gradient and minus the Hessian of f, a distribution y
 
     f(y) ~ f - 3/2 + 2 g . y - 1/2 y J y
 
-(because theta J theta = g . theta = 1). The largest w . y for which this is at least the floor has
-on its support J y = 2 g + t w - m, with the multipliers t of the floor and m of sum y = 1: three
-right-hand sides of one Cholesky factor. The support is found by an active-set method that exchanges
-all secrets at once that violate the optimality conditions. Mostly three such steps reach the end
-from the maximum. Nothing here is relied on: each point is judged by the value that it attains and
-by the bound that it proves.
+(because theta J theta = g . theta = 1). The y with the largest w . y for which this is at least the
+floor has on its support J y = 2 g + t w - m, where t is the multiplier of the floor and m that of
+sum y = 1. So there are three right-hand sides for one Cholesky factor. The support is found by an
+active-set method that exchanges at once all secrets that violate the optimality conditions. Mostly
+three such steps lead from the maximum to the end. None of this is relied on: each point is judged
+by the value that it attains and by the bound that it proves.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 f(theta) = sum_z q_z log (theta M)_z with q the frequencies of the reports. A distribution that
 maximises f(theta) + t w . theta for some t >= 0 is the most likely one with its value of w . theta.
-There g_x + t w_x <= nu with equality wherever theta_x > 0, and nu = 1 + t w . theta, because
-theta . g = 1. Divided by nu this is the condition for a maximum of a likelihood under costs: with
-a_x = 1 - rho w_x and rho = t / nu, theta maximises f over {theta >= 0 : a . theta = 1}, up to a
-factor. rho from 0 to 1 is the tilt.
+There g, the gradient of f, fulfils g_x + t w_x <= nu, with equality wherever theta_x > 0, and nu =
+1 + t w . theta, because theta . g = 1. Divided by nu, this is the condition for the maximum of a
+likelihood under costs: with a_x = 1 - rho w_x and rho = t / nu, theta maximises f, up to a factor,
+over {theta >= 0 : a . theta = 1}. This rho, from 0 to 1, is the tilt.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from ibukit.tally.tally import Tally
 
 # Secrets up to which a matrix is faster than the structure of its channel.
 MAX_K_DENSE = 300
-# Secrets for which a dense matrix is factorised at every step of every interval; more are refused
-# with TooLarge, as they would take hours. The matrix's entries are bounded by `max_dense_entries`.
+# Number of secrets up to which a dense matrix is factorised at every step of every interval; more
+# are refused with TooLarge, as they would take hours. The matrix's entries are bounded by
+# `max_dense_entries`.
 MAX_SECRETS_PROFILED = 3000
 # max g - 1 at which a tilted maximiser counts as found.
 MAXIMUM_TOLERANCE = 1e-12
@@ -99,7 +100,7 @@ class Likelihood(ABC):
         """Number of secrets."""
 
     def fit_of(self, p: Floats) -> float:
-        """Return f from the probabilities of the reports; -inf if a report seen has none."""
+        """Return f from the probabilities of the reports; -inf if that of a report seen is 0."""
         # The context costs more than the logarithms of a few reports, and is mostly not needed.
         if p.min() > 0:
             return float(self.q @ np.log(p))
@@ -116,7 +117,7 @@ class Likelihood(ABC):
     def at(self, theta: Floats, w: Floats, slope: float) -> Tilted:
         """Return fit, ratios and w . theta of a maximiser of f + t w . theta, with t = slope."""
         p = self.forward(theta)
-        # A report of probability 0 gives infinite ratios, and a fit of -inf that callers look at.
+        # A report of probability 0 gives infinite ratios, and a fit of -inf, which callers check.
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             g = self.adjoint(self.q / p)
         return Tilted(theta, p, self.fit_of(p), g, float(w @ theta), slope)

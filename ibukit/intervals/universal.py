@@ -2,8 +2,8 @@
 
 Let theta_p be an estimate from a part of the reports, and L the likelihood of the others. E =
 L(theta_p) / L(theta) has mean at most 1 at the true theta, so E <= 1 / alpha holds with probability
-at least 1 - alpha (Markov): a region of the profile's kind. So does the mean of several such E_i,
-of splits of any kind. For all weights omega, which sum to 1,
+at least 1 - alpha (Markov). This gives a region of the profile's kind. The same holds for the mean
+of r such E_i, from splits of any kind. For all weights omega that sum to 1,
 
     log mean_i E_i >= sum_i omega_i log(E_i / (r omega_i))
 
@@ -31,13 +31,13 @@ from ibukit.tally.tally import Tally
 
 # Share of the reports from which an estimate is made, where the method is symmetric in the halves.
 HALF = 0.5
-# Choices of the weights omega for each end; more improve a bound by little.
+# Largest number of choices of the weights omega for each end; more choices hardly improve a bound.
 MAX_WEIGHT_CHOICES = 4
 # Uniform share of the weights, so that every report counts.
 UNIFORM_SHARE = 1e-4
 # Improvement of a bound, for weights w from 0 to 1, below which no other omega is tried.
 MIN_IMPROVEMENT = 1e-4
-# Nats per report below the maximum at which a floor is at least, so that its region has an inside.
+# A floor is at least this many nats per report below the maximum, so that its region has an inside.
 MIN_DROP = 1e-9
 
 # Counts of the reports that an estimate is made from, and of those that judge it.
@@ -115,7 +115,7 @@ def _splits(
 
 
 def halved(request: IntervalRequest, seed: int = 0, share: float = HALF) -> Ends:
-    """Return ends from an estimate on a `share` of the reports, judged by the others."""
+    """Return ends by an estimate from a `share` of the reports, judged by the others."""
     splits = _splits(request, "split", seed, 1, arguments.fraction("share", share, "()"))
     return ends(Universal(request.checked_tally(), request.level, splits), request.functionals)
 
@@ -126,7 +126,7 @@ def cross_fitted(request: IntervalRequest, seed: int = 0) -> Ends:
 
 
 def averaged(request: IntervalRequest, seed: int = 0, splits: int = 10) -> Ends:
-    """Return ends from the mean over several random splits, each both ways."""
+    """Return ends from the mean over several random splits, each used both ways."""
     return _both_ways(
         request, _splits(request, "averaged", seed, arguments.whole("splits", splits, 1), HALF)
     )

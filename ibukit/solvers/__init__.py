@@ -1,4 +1,4 @@
-"""Solvers that maximise a likelihood, given by a channel and counts; they know no tally."""
+"""Solvers that maximise a likelihood, given by a channel and counts alone, without a tally."""
 
 from ibukit._ground.limits import limits as limits
 from ibukit.solvers.maximum import Maximum as Maximum

@@ -1,9 +1,9 @@
 """Steps of the iterative Bayesian update, one kernel for each structure of a channel.
 
-All share their last arguments. On entry g holds the ratios at theta. A kernel repeats `n` times, or
-until no g exceeds `target`: theta <- theta g, then p = theta M, the probabilities of the reports,
-and g = M (q / p), the ratios at the new theta. All three are overwritten; the number of steps is
-returned. With g = 1 on entry one step evaluates p and g at theta itself.
+All kernels share their last arguments. On entry g holds the ratios at theta. A kernel repeats `n`
+times, or until no g exceeds `target`: theta <- theta g, then p = theta M, the probabilities of the
+reports, and g = M (q / p), the ratios at the new theta. All three are overwritten; the number of
+steps is returned. With g = 1 on entry one step evaluates p and g at theta itself.
 
 Each report is read once a step: as soon as p_z is known, q_z / p_z times its column is added to g.
 """
@@ -22,7 +22,7 @@ MIN_NORMAL = 2.2250738585072014e-308
 STRIDE = 264
 # Sums may be reordered, so that they fill the vector registers; the order does not depend on the
 # number of threads. Reciprocals ("arcp") are what makes LLVM vectorise `dense` along the secrets:
-# without it takes three times as long.
+# without them it takes three times as long.
 REORDER = {"contract", "reassoc", "nsz", "arcp"}
 
 
@@ -105,7 +105,7 @@ def responses(
     """Steps for M_xz = off + extra [x = reports[z]], with two numbers for each slice of reports.
 
     So p_z = off sum(theta) + extra theta[reports[z]], and the weights w = q / p add off sum(w) to
-    every g and extra w_z to that of the report's own secret.
+    every g and extra w_z to the g of the report's own secret.
     """
     for step in range(n):
         total = _step(theta, g)
@@ -188,11 +188,12 @@ def bits(
     n: int,
     target: float,
 ) -> int:
-    """Steps for M_xz = scale_z (one if bit x of row z is set else zero), for each slice its own.
+    """Steps for M_xz = scale_z (one if bit x of row z is set else zero), a pair for each slice.
 
-    One pass over the packed rows, with two tables for each byte column: the sums of theta over the
-    set bits of each of the 256 values, and the weights (one - zero) q / p gathered by value. All
-    slices share them. The most significant bit comes first. The scale of a row cancels from g.
+    Each step makes one pass over the packed rows, with two tables for each byte column: the sums of
+    theta over the set bits of each of the 256 values, and the weights (one - zero) q / p gathered
+    by value. All slices share these tables. The most significant bit comes first. The scale of a
+    row cancels from g.
     """
     n_bytes = rows.shape[1]
     k = theta.size
@@ -203,7 +204,8 @@ def bits(
     for step in range(n):
         total = _step(theta, g)
         for j in range(n_bytes):
-            # From the least significant bit on, each doubles the part of the table that is known.
+            # From the least significant bit on, each bit doubles the part of the table that is
+            # known.
             for bit in range(8):
                 x = 8 * j + 7 - bit
                 mass = theta[x] if x < k else 0.0

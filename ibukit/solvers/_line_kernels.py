@@ -4,7 +4,7 @@ Notation as in `interior_point`: theta, the fit nu = theta K, the weights lam, t
 lam, and lam nu = q, theta s = mu. Only positions with reports take part. Between neighbours at
 distance d the kernel K falls by the factor a = e^(-eps d), `ratio`; `loss` = 1 - a^2 is kept beside
 it because it cannot be computed from an a that is nearly 1. The last ratio is 0 and the last loss
-is 1: there is no position beyond.
+is 1, because there is no position beyond.
 
 K^-1 is tridiagonal, so with y = K d_theta and v = -d_s a Newton step is the solution of the 2 x 2
 block system
@@ -13,23 +13,24 @@ block system
     K^-1 y       -  theta / s v = h = r_c / s
 
 which is eliminated from the first position to the last (`factor`, `solve`). K^-1 has entries of the
-size of 1 / loss; multiplied through by loss, all that `factor` adds up is positive and bounded, for
-a from 0 to nearly 1. To eliminate d_theta alone would leave a band of five diagonals, whose pivots
-cancel long before the goal.
+size of 1 / loss; but once the system is multiplied by loss, all that `factor` adds up is positive
+and bounded, for a from 0 to nearly 1. To eliminate d_theta alone would leave a band of five
+diagonals, whose pivots cancel long before the goal.
 
 Positions may have costs c, 1 unless said otherwise: then the simplex is {theta >= 0 : c . theta =
 1}, s = c - K lam, and g = K (q / nu) / c is at most 1 at the solution. SHARE is 1 / c.
 
 The functions are twins of those in `interior_point`, because each pass is a recursion from position
-to position, which only a compiled loop can do. `start` is its `em_start` and first iterate,
-`advance` its predictor and corrector, `fastest_decrease` and `step_length` its step lengths,
-`climb` one of its tries, and `cross_over` keeps to its models' protocol. Two things differ: a step
-goes 0.9 to 0.999 of the way to the boundary, by what the predictor left unfinished and not by mu,
-and a try goes on for STEPS_BEYOND_GOAL steps.
+to position, which only a compiled loop can do. `start` corresponds to `em_start` and the first
+iterate there, `advance` to the predictor and corrector, `fastest_decrease` and `step_length` to the
+step lengths, and `climb` to one of the tries; `cross_over` keeps to the protocol of the models
+there. Two things differ. A step goes 0.9 to 0.999 of the way to the boundary, depending on what the
+predictor left unfinished and not on mu; and a try goes on for STEPS_BEYOND_GOAL steps beyond the
+goal.
 
 There is no fastmath: with fused multiply-adds a session that compiles gets other last digits than
 one that reads the cache, or than one that runs these loops as plain Python, as `line` does with the
-first small problems. There are no operations on whole arrays: each takes long to compile.
+first small problems. There are no operations on whole arrays, because each takes long to compile.
 """
 
 import math
@@ -47,7 +48,7 @@ ROWS = 20
 
 # No theta, lam or s becomes smaller than this.
 MIN_LINE_COORDINATE = 1e-100
-# theta / s of a position in the support: its slack is to vanish.
+# theta / s of a position in the support, whose slack is to vanish.
 RATIO_ON_SUPPORT = 1e60
 MAX_NEWTON_STEPS = 12
 # Steps beyond the goal, where the zeros are easier to tell.
@@ -398,7 +399,7 @@ def climb(
     max_iter: int,
     patience: int,
 ) -> tuple[float, int]:
-    """Follow the path to the goal: the smallest excess, whose point is in BEST, and the steps."""
+    """Follow the path to the goal; return the smallest excess, its point in BEST, and the steps."""
     best = start(work, em_steps, uniform_share, goal)
     if best <= goal:
         return best, 0

@@ -21,11 +21,11 @@ from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, S
 LinearSolve = Callable[[Floats], Floats]
 
 # A secret whose d exceeds its diagonal entry of M diag(w) M^T by this factor hardly depends on the
-# others: its equation is solved alone.
+# others, so its equation is solved alone.
 SHRINK_ABOVE = 1e3
 # Relative increases of the diagonal that are tried until a Cholesky factor exists.
 RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
-# Entries of the rows of a support, 128 MB, beyond which it is not solved for.
+# Entries of the rows of a support, 128 MB, beyond which g = 1 is not solved on it.
 MAX_SUPPORT_ENTRIES = 2**24
 # A fitted probability below this counts as 0: the reciprocal of its square would overflow.
 MIN_FITTED = 1e-150
@@ -33,8 +33,8 @@ MIN_FITTED = 1e-150
 MIN_WEIGHT = 1e-300
 # Secrets up to which any system may be solved in the secrets: it takes two milliseconds.
 MIN_K_WITHOUT_REPORTS = 300
-# Secrets for each report up to which a system may be solved in the secrets, where that in the
-# reports has no factor. It takes about the square of this number as long.
+# Secrets for each report up to which a system may be solved in the secrets, if the system in the
+# reports has no factor. It takes longer by about the square of this number.
 MAX_SECRETS_PER_REPORT = 4
 
 
@@ -71,7 +71,7 @@ class NormalEquations(Model):
         """A solver of (M diag(w) M^T + H + diag(d)) x = r; None if no ridge makes it definite.
 
         Near a solution most d = s / theta are huge. With `shrink` these secrets are solved for one
-        by one, and one Cholesky factor of the others is computed.
+        by one, and a Cholesky factor is computed for the others only.
         """
         own = (
             self.diagonal(w)
@@ -115,7 +115,7 @@ class DenseModel(NormalEquations):
 
     matrix: Floats
     by_reports: bool = True
-    """True to solve in the reports if they are few: fast, but it cancels where d is tiny."""
+    """True to solve in the reports if they are few: fast, but digits cancel where d is tiny."""
 
     @property
     def k(self) -> int:  # type: ignore[override]

@@ -29,10 +29,10 @@ def cross_over(
     """A certified point with exact zeros: Newton's method for g = 1 on the secrets with theta > s.
 
     Returns max g - 1 and the distribution; (inf, theta) if that fails, as in `_normal_equations`.
-    There a support of hundreds is solved to the last digit, and one secret enters at a time. Here
-    it has thousands, and conjugate gradients give as many digits as `tol` needs. So secrets that
-    would become negative leave together, those with the largest g > 1 enter together, and only a
-    certified point counts.
+    There a support of hundreds of secrets is solved to the last digit, and one secret enters at a
+    time. Here the support has thousands, and conjugate gradients give as many digits as `tol`
+    needs. So secrets that would become negative leave together, those with the largest g > 1 enter
+    together, and only a certified point counts.
     """
     failure = (np.inf, theta)
     on, before = theta > s, np.inf
@@ -61,7 +61,7 @@ def cross_over(
             theta = np.where(added, theta[on].min(), theta)
             on |= added
             del violating, added
-        # At a million secrets vectors are memory, here and at every other `del`.
+        # With a million secrets each vector takes much memory, here and at every other `del`.
         del p, g
     return failure
 

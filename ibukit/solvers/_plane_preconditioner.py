@@ -13,8 +13,8 @@ identity, with F = h / (D + delta h),
 which takes one banded Cholesky factor. The grid is cut into strips that overlap. Each is solved
 alone, and windows whose squares sum to 1 put the solutions together (a symmetric additive Schwarz
 method). As A Q A^T is less than 1 / F on each strip, the whole is positive definite. The width of
-the strips and the distance of the nodes are proportional to 1 / e. So the memory is a few numbers a
-cell, and the iterations are few, for every reach of the kernel.
+the strips and the distance of the nodes are proportional to 1 / e. So the memory is a few numbers
+for each cell, and the iterations are few, however far the kernel reaches.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ directional derivative towards each secret, relative to the average. Secrets wit
 candidates. If no g exceeds 1 by more than the tolerance, the maximum over the candidates is
 certified as the maximum over all secrets.
 
-Lindsay (1983) has the geometry, Böhning (1986) the exchange of one vertex at a time, Wang (2007)
-many at once.
+The geometry is that of Lindsay (1983), the exchange of one vertex at a time is from Böhning (1986),
+and that of many at once from Wang (2007).
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ class EvaluatedPoint:
 
     @property
     def excess(self) -> float:
-        """Largest g - 1, or inf if some report has no probability, where it proves nothing."""
+        """Largest g - 1; inf if some report has probability 0, because it then proves nothing."""
         return float(self.g.max() - 1) if self.p.min() >= MIN_PROBABILITY else np.inf
 
 
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
     """Maximise q . log(theta M) over the simplex; return the maximiser and the rounds taken.
 
-    If more candidates are needed than fit into `max_dense_entries`, or doubles have no more digits,
-    it is the best distribution so far, certified or not.
+    If more candidates are needed than fit into `max_dense_entries`, or if doubles have no more
+    digits, the result is the best distribution so far, certified or not.
     """
     point = best = _em_start(channel, q, tol, k)
     max_candidates = max_dense_entries() // len(q)
@@ -111,9 +111,9 @@ def _em_start(channel: Channel, q: Floats, tol: float, k: int) -> EvaluatedPoint
 def _first_candidates(
     channel: Channel, q: Floats, point: EvaluatedPoint, max_candidates: int
 ) -> Ints:
-    """Secrets where the mass is, and for each report some that can produce it.
+    """Secrets where the mass is, and for each report some secrets that can produce it.
 
-    Stops adding as soon as there are more than `max_candidates`.
+    Candidates are added until there are more than `max_candidates`.
     """
     peaks = _largest(np.flatnonzero(local_maxima(point.theta)), point.theta, FIRST_CANDIDATES)
     chosen = np.union1d(_quantile_indices(point.theta, FIRST_CANDIDATES), peaks)
@@ -133,7 +133,7 @@ def _first_candidates(
 
 
 def _quantile_indices(mass: Floats, number: int) -> Ints:
-    """Indices at equal steps of the cumulated mass: dense where there is much."""
+    """Indices at equal steps of the cumulated mass: dense where there is much mass."""
     cumulated = np.cumsum(mass)
     return np.unique(np.searchsorted(cumulated, (np.arange(number) + 0.5) / number * cumulated[-1]))
 

@@ -5,10 +5,10 @@ From the last differences dx_i, df_i of x and f the step is
 
     f - sum_i a_i (dx_i + df_i),    a = argmin sum_x theta_x (f - sum_i a_i df_i)_x^2,
 
-which would make f vanish if it were linear in x. The weights theta of the least squares ignore
-secrets without mass. The step is taken if it is a direction of ascent, and if the likelihood at its
-end has not fallen. Otherwise the update itself is stretched, x + t f with t > 1, and in the end
-there is always the plain update, which never lowers the likelihood.
+which would make f vanish if f were linear in x. The least squares are weighted by theta, so they
+ignore secrets without mass. The step is taken if it is a direction of ascent, and if the likelihood
+at its end has not fallen. Otherwise the update itself is stretched, x + t f with t > 1, and in the
+end there is always the plain update, which never lowers the likelihood.
 
 Written from Walker and Ni (2011) and from the idea of Henderson and Varadhan (2019) to damp,
 restart and safeguard it.
@@ -25,10 +25,10 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.solvers.em import Moved, Updates, evaluate, updates_of
 
-# These four were chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2
-# to 40 times the evaluations. More than 10 differences gain nothing, 5 are worse; a RIDGE 100 times
-# larger or smaller, a slope of 0 or 1, and factors of 2 or 8 change little. Number of differences
-# that are kept.
+# These four constants were chosen on ages, planar grids and pools of geometric noise, where SQUAREM
+# needs 2 to 40 times as many evaluations. More than 10 differences gain nothing, 5 are worse; a
+# RIDGE 100 times larger or smaller, a slope of 0 or 1, and factors of 2 or 8 change little. The
+# first is the number of differences that are kept.
 MEMORY = 10
 # Tikhonov damping of the least squares, relative to the squared length of a difference.
 RIDGE = 1e-9
@@ -51,7 +51,7 @@ MAX_EVALUATIONS = 1_000_000
 
 
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
-    """The first point where no g exceeds 1 + tol, from uniform, and the number of evaluations."""
+    """The first point, from uniform, where no g exceeds 1 + tol, and the number of evaluations."""
     updates = updates_of(channel, q)
     walk = Anderson(updates, q, k)
     theta, taken = np.full(k, 1 / k), 0

@@ -1,15 +1,15 @@
 """The maximum-likelihood mixture of many reports, such as rows of bits, alone or pooled.
 
 A million rows of a hundred bits are too many for a Newton matrix at each step. But the probability
-of each row varies with theta by at most the factor e^epsilon, so their log-likelihood l is close to
-a parabola. With B = M diag(q / p^2) M^T, its negative Hessian, from a part of the rows, a step
-maximises over the simplex
+of each row varies with theta by at most the factor e^epsilon, so the log-likelihood l of the rows
+is close to a parabola. Let B = M diag(q / p^2) M^T be its negative Hessian, computed from a part of
+the rows. A step maximises over the simplex
 
     l(theta) + g . (y - theta) - 1/2 (y - theta) B (y - theta) + likelihood of the others at y,
 
-where the gradient g is exact: one pass over all rows. B is kept, and corrected by the gradients
-that follow (BFGS). The maximiser is found by an active set or by the interior point.
-The certificate is that of the exact gradient.
+where the gradient g is exact and takes one pass over all rows. B is kept, and corrected by the
+gradients that follow (BFGS). The maximiser is found by an active set or by the interior point. The
+certificate is that of the exact gradient.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class DenseReports(Reports):
-    """Reports whose entries are quickly written out in single precision, enough for a parabola."""
+    """Reports quickly written out in single precision, which is enough for a parabola."""
 
     channel: LookupChannel | RowMajorChannel
 
@@ -203,7 +203,7 @@ class BitReports(Reports):
 
         starts = range(0, len(counts), step)
         if self._has_few_ones:
-            # By one thread, as each would need a matrix of its own.
+            # This is done by one thread, as each would need a matrix of its own.
             pair_sums, bit_sums, weight = np.zeros((k, k)), np.zeros(k), 0.0
             for bits, pair_weights, chunk_sums, chunk_weight in map(weigh, starts):
                 bits.add_pairs(pair_weights, pair_sums)
@@ -309,7 +309,7 @@ def maximise(
     """Maximise over the simplex; return the maximiser and the passes over the rows, rounded up.
 
     With many rows and secrets, the maximum of a tenth of the rows is found first: it is close to
-    that of all, and a pass over a tenth of the rows is a tenth of a pass.
+    the maximum of all rows, and a pass over a tenth of the rows costs a tenth of a full pass.
     """
     problem = _Problem(bits, others, q_others)
     warm_start = problem.warm_start()
@@ -411,8 +411,9 @@ class _Problem:
     def step(self, theta: Floats, g: Floats, hessian: Floats, excess: float) -> Floats:
         """Maximise the parabola of the many reports plus the exact likelihood of the others.
 
-        As 1/2 y H y + (c - 1) . y the parabola's negative has c = 1 - g - H theta. On the simplex
-        the constant 1 does not matter; it makes the multiplier of sum y = 1 that of a likelihood.
+        Written as 1/2 y H y + (c - 1) . y, the negative of the parabola has c = 1 - g - H theta. On
+        the simplex the constant 1 does not matter; it makes the multiplier of sum y = 1 that of a
+        likelihood.
         """
         if not self.others.channels and self.others.k <= MAX_K_ACTIVE_SET:
             solution = _without_sum(hessian, g - 1 + hessian @ theta, theta)
@@ -427,8 +428,8 @@ class _Problem:
         for step, point in enumerate(
             central_path(self.others, self.q_others, start, False, quadratic)
         ):
-            # So far that small masses are small for good: a secret that is cut off too early would
-            # not come back.
+            # The path is followed so far that small masses are small for good: a secret that is cut
+            # off too early would not come back.
             off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
             if (
                 (point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess
@@ -442,8 +443,8 @@ class _Problem:
 def _without_sum(hessian: Floats, b: Floats, theta: Floats) -> Floats | None:
     """Maximiser of b . y - 1/2 y H y over y >= 0, scaled to sum 1; None if there is no such point.
 
-    The last support is that of the next maximiser up to few secrets. From a theta without zeros
-    nearly all would have to leave, so the first step begins at no mass.
+    The last support is that of the next maximiser, apart from a few secrets. But from a theta
+    without zeros nearly all secrets would have to leave, so the first step begins without any mass.
     """
     k = len(theta)
     start = np.zeros(k) if theta.all() else theta
@@ -455,7 +456,8 @@ def _bfgs_update(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
     """The BFGS update: a Hessian that maps the last step to the change of the gradient.
 
     H + y y^T / (y . s) - H s (H s)^T / (s . H s) with the step s = `moved` and y = `fallen`. It
-    costs k^2, a pass over the rows n k / 8, and it corrects what a part of the rows cannot know.
+    costs k^2, while a pass over the rows costs n k / 8, and it corrects what a part of the rows
+    cannot show.
     """
     predicted = hessian @ moved
     curvature, predicted_curvature = float(moved @ fallen), float(moved @ predicted)

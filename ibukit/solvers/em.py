@@ -37,9 +37,10 @@ ReportIndex = slice | Ints
 # A point, its probabilities and ratios, and the number of steps that led there.
 Moved = tuple[Floats, Floats, Floats, int]
 
-# Entries up to which dense channels of a stack are joined: one call costs more than the copy.
+# Entries up to which dense channels of a stack are joined: one more call costs more than the copy.
 MAX_ENTRIES_JOINED = 2**16
-# Seconds that a batch of steps takes, about: then the progress bar and Ctrl-C are looked after.
+# Seconds that a batch of steps takes, about. After it the progress bar is updated and Ctrl-C is
+# heeded.
 SECONDS_PER_BATCH = 0.05
 
 
@@ -47,7 +48,7 @@ class BatchedSteps:
     """Steps one at a time, or in batches until no g exceeds `target`.
 
     Without a target each step is watched by a stopping rule and gets new arrays. In a batch p is
-    overwritten: with bits it is long compared with theta and g.
+    overwritten, because with bits it is long compared with theta and g.
     """
 
     def __init__(self, updates: Updates, target: float | None = None):

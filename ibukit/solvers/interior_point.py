@@ -90,7 +90,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 
 
 def maximise_and_tell(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int, str]:
-    """Return also the algorithm that found the maximiser, in words."""
+    """Maximise as `maximise` does; return also the algorithm that found the maximiser, in words."""
     scaled = _scaled(matrix)
     largest = np.maximum.reduce(scaled, axis=1)
     if largest[largest.argmin()] > 0:
@@ -275,7 +275,7 @@ def central_path(
             if system is None
             else _predictor_corrector(model, q, point, quadratic, system, careful)
         )
-        # The system holds the last point, which is memory at a million secrets.
+        # The system holds the last point, which takes much memory with a million secrets.
         del system
 
 
@@ -332,7 +332,7 @@ def _predictor_corrector(
     )
     r_c = centring * mu - theta * s - ahead.theta * ahead.s
     r_q, predictor = q - lam * nu - ahead.lam * ahead.nu, ahead.theta
-    # At a million secrets its other parts are memory.
+    # With a million secrets its other parts take much memory.
     del ahead
     start = predictor if model.boundary_share is None else predictor.copy()
     change = direction(r_q, r_c, start, centring)
@@ -361,8 +361,8 @@ def _boundary_share(model: Model, reach: float, mu: float, careful: bool) -> flo
     """Share of the way to the boundary that a step may go; the predictor could go `reach`."""
     if reach < 0.9 and careful:
         return 0.9
-    # Exact directions may go to all but mu of it, which makes the last steps quadratic. So near the
-    # boundary an approximate direction is meaningless.
+    # With exact directions a step may go all but mu of the way, which makes the last steps
+    # quadratic. An approximate direction is meaningless so near the boundary.
     return max(0.99, 1 - mu) if model.boundary_share is None else model.boundary_share
 
 
@@ -373,7 +373,7 @@ def _longest_step(
 
     Second-order terms are those of a whole step. If the step is much shorter they may be all that
     blocks it, and less weight on them is better (Colombo and Gondzio 2008, Computational
-    Optimization and Applications 41). The corrector stays unless a tenth is gained.
+    Optimization and Applications 41). The corrector stays as it is unless a tenth is gained.
     """
     weight, length = 1.0, _step_length(theta, corrector, share)
     min_length = MIN_STEP_GAIN * length

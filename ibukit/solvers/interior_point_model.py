@@ -63,7 +63,7 @@ class Model(ABC):
 
     k: int
     channel: Channel
-    """The channel of the entries; none is much above 1."""
+    """The channel of the entries; none of them is much above 1."""
     boundary_share: float | None = None
     """Share of the way to the boundary that a step may go, if systems are solved approximately."""
 
@@ -85,7 +85,7 @@ class Model(ABC):
 
     @abstractmethod
     def cross_over(self, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
-        """Go from near the solution to exact zeros: max g - 1 and the distribution.
+        """Go from near the solution to exact zeros; return max g - 1 and the distribution.
 
         The first number is inf if that fails.
         """

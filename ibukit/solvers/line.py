@@ -29,11 +29,11 @@ TRIES = (
 )
 
 # Largest tolerance that is aimed at. It takes two or three steps more than 1e-6, and then the exact
-# zeros are found.
+# zeros can be found.
 MAX_AIM = 1e-10
 
-# Positions that are worked on in plain Python first. Each takes a few hundred microseconds; all
-# together a quarter of what the loops take to compile.
+# Positions that are worked on in plain Python first. Each takes a few hundred microseconds; all of
+# them together take a quarter of the time that the loops take to compile.
 POSITIONS_BY_PYTHON = 5000
 LOOPS = InterpretUntilWorthCompiling(kernels, "climb", POSITIONS_BY_PYTHON)
 
@@ -43,8 +43,8 @@ def maximise(
 ) -> tuple[Floats, int]:
     """Maximise q . log(forward(theta)) over the simplex; return the maximiser and the steps taken.
 
-    With costs above 0 it is over {theta >= 0 : cost . theta = 1}, and g is adjoint / cost. The
-    result is the first point of up to three tries with max g - 1 <= tol, by the channel's own
+    With costs above 0 the maximum is over {theta >= 0 : cost . theta = 1}, and g is adjoint / cost.
+    The result is the first point of up to three tries with max g - 1 <= tol, by the channel's own
     arithmetic, or the best. A step takes O(k) time and about twenty vectors of length k.
     """
     # To a double all secrets make the same reports.

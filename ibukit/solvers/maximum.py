@@ -18,15 +18,15 @@ from ibukit.solvers.problem import Problem
 from ibukit.solvers.table import Solver, candidates
 
 # A gap below this, in nats per report, is the rounding of g, which no other solver can improve. The
-# closed form under k-RR is exact and has 1.3e-14 with a million secrets; certified points of other
-# solvers have up to 6e-15.
+# closed form under k-RR is exact and has a gap of 1.3e-14 with a million secrets; certified points
+# of other solvers have gaps of up to 6e-15.
 ROUNDING_OF_GAP = 1e-13
 # The certificate's bound on rounding grows with the terms of its sums, about half an ulp for each.
 MAX_ROUNDING_OF_GAP = 1e-11
-# Secrets of a dense channel up to which the support of another draw's maximiser is tried first. Of
-# 5 to 10 secrets it is right nearly always, which is three times faster; of 50 hardly ever. On
-# structured channels the solver itself is faster, and interior points that start near the solution
-# take as many steps as those that start at the centre.
+# Secrets of a dense channel up to which the support of another draw's maximiser is tried first.
+# With 5 to 10 secrets this support is nearly always right, which is three times faster; with 50 it
+# hardly ever is. On structured channels the solver itself is faster, and interior points that start
+# near the solution take as many steps as those that start at the centre.
 MAX_K_SUPPORT_GUESS = 16
 
 
@@ -59,17 +59,18 @@ class SolverResult(NamedTuple):
 
 
 def best_found(problem: Problem, tol: float, method: str = "auto") -> SolverResult:
-    r"""The first point certified to `tol` of the solvers that suit, or the best of all.
+    r"""The first point certified to `tol` by a suitable solver, or the best of all.
 
-    What `mle` and `maximise` share: it checks nothing and raises nothing.
+    `mle` and `maximise` share this function. It checks nothing and raises nothing.
 
     Parameters
     ----------
     problem : Problem
         A channel and its counts.
     tol : float
-        For the certificate :math:`\log\max_x g_x`, in nats per report. No other solver is
-        tried below the rounding of g: 1e-13, or an ulp of 1 for each secret and report.
+        Tolerance of the certificate :math:`\log\max_x g_x`, in nats per report. No other solver is
+        tried once the certificate is below the rounding of g: 1e-13, or an ulp of 1 for each secret
+        and report.
     method : str
         "auto", or the name of a solver.
 
@@ -123,17 +124,17 @@ def _certified(problem: Problem, solver: Solver, tol: float) -> SolverResult:
 
 
 def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
-    """A maximiser, where that of a problem much like this one is known.
+    """A maximiser, if the maximiser of a very similar problem is known.
 
-    From a warm start where this saves time.
+    The search starts from that maximiser where this saves time.
 
     Parameters
     ----------
     problem : Problem
     theta : ndarray, shape (k,)
-        The other's maximiser.
+        The maximiser of the similar problem.
     tol : float
-        For the certificate, in nats per report.
+        Tolerance of the certificate, in nats per report.
 
     Returns
     -------
@@ -171,10 +172,10 @@ def maximise(
 ) -> Maximum:
     r"""Maximise :math:`\sum_z\mathrm{counts}_z\log(\theta M)_z` over the simplex.
 
-    M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows
-    neither tallies nor estimates. The solvers that suit the channel are tried, the best suited
-    first, until the certificate :math:`\log\max_x g_x`, :math:`g=M\,(q/\theta M)`, is at most
-    `tol`, or 1e-13, which is rounding.
+    M are the channel's entries. `mle`, the designs and the attacks are built on this function,
+    which needs neither tallies nor estimates. The solvers that suit the channel are tried, the best
+    suited first, until the certificate :math:`\log\max_x g_x`, :math:`g=M\,(q/\theta M)`, is at
+    most `tol`, or 1e-13, which is rounding.
 
     Parameters
     ----------
@@ -182,12 +183,12 @@ def maximise(
     counts : array_like, shape (s,)
         How often each report was seen, or any positive weights.
     tol : float
-        Nats per report.
+        Tolerance of the certificate, in nats per report.
     method : str
         "auto", or the name of a solver, as `mle` takes it.
     strict : bool
-        Raise where `tol` is missed. False returns the best point found: ask ``Problem(channel,
-        counts).gap(theta)``.
+        Whether to raise an error if `tol` is missed. If False, the best point found is returned;
+        ``Problem(channel, counts).gap(theta)`` is its gap.
 
     Returns
     -------
@@ -197,12 +198,13 @@ def maximise(
     Raises
     ------
     ConvergenceError
-        If `strict` and `tol` was missed; carries the best `Maximum` as ``.estimate``.
+        If `strict` is true and `tol` was missed. The error carries the best `Maximum` as
+        ``.estimate``.
     ImpossibleReport
         If no secret can produce one of the reports.
     ValueError
-        If a count is not above 0, there is not one for each report, or `method` does not suit the
-        channel.
+        If a count is not above 0, if there is not one count for each report, or if `method` does
+        not suit the channel.
 
     Examples
     --------

@@ -7,10 +7,11 @@ The path is that of `interior_point`. Its systems
 are never formed: conjugate gradients need two convolutions an iteration, and
 `_plane_preconditioner` keeps the iterations to about twenty. The residual of a solution, times
 theta, is an error in the products theta s, which the next step corrects. So conjugate gradients
-stop when it is a given share of each product, or of their mean if the product is smaller.
+stop when this error is at most a given share of each product, or of the mean of the products where
+the product is smaller.
 
 On a small grid, where a matrix fits into memory, mass on few cells is found faster by constrained
-Newton steps, which begin with a share of the work of the path.
+Newton steps. They are tried first, and may take a share of the work of the path.
 """
 
 from __future__ import annotations

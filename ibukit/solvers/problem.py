@@ -20,7 +20,8 @@ class Problem:
     counts : ndarray, shape (s,)
         How often each report was seen, or any positive weights.
     total : float, optional
-        Their sum, where it is known already: for k-RR, summing takes as long as a tenth of solving.
+        The sum of the counts, if it is known already: for k-RR, summing takes a tenth as long as
+        solving.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class Problem:
 
     @cached_property
     def parts(self) -> tuple[tuple[Channel, Ints | Floats], ...]:
-        """Each channel of a stack with its counts, small channels of a kind in one."""
+        """Each channel of a stack with its counts; small channels of one kind are joined."""
         if type(self.channel) is not StackedChannel:
             return ((self.channel, self.counts),)
         return tuple(self.channel.split(self.counts))
@@ -65,6 +66,6 @@ class Problem:
     def gap(self, theta: Floats) -> float:
         r"""The certificate, :math:`\log \max g`, nats per report.
 
-        It is inf if a report seen has no probability.
+        It is inf if a report seen has probability 0.
         """
         return self.channel.certificate(theta, self.counts, self.n)[1]

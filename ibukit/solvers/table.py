@@ -26,7 +26,7 @@ from ibukit.solvers.pooled import STRUCTURED, PooledModel
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.responses import response_pool, water_filling
 
-# Channels of which there may be as many reports as users.
+# Channels that may have as many reports as there are users.
 ROW_CHANNELS = (BitChannel, BitPoolChannel, PartitionedChannel)
 # Rows of a sketch up to which its normal equations are cheap: one look-up for each row and pair of
 # secrets.
@@ -49,18 +49,19 @@ class Solver:
     Parameters
     ----------
     name : str
-        As `maximise` and `mle` take it.
+        The name by which `maximise` and `mle` take it.
     needs : str
-        What `applies` asks for, in words.
+        What `applies` requires, in words.
     applies : callable
         Whether the solver can be used on a problem.
     suits : callable
-        Whether it is the one to take, among those that apply.
+        Whether the solver is the one to take among those that apply.
     why : callable
-        Which solver it is and why it was taken, in words, for a problem.
+        For a problem, which solver it is and why it was taken, in words.
     run : callable
-        From a problem and a tolerance to a point, shape (k,), the number of steps, and the
-        algorithm in words where the solver has several. The tolerance is on :math:`\max g - 1`.
+        Function from a problem and a tolerance to a point, shape (k,), the number of steps and, if
+        the solver has several algorithms, the one it used, in words. The tolerance is on
+        :math:`\max g - 1`.
 
     Examples
     --------
@@ -369,7 +370,7 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     ----------
     problem : Problem
     method : str
-        "auto" for all that suit the problem, or the name of one.
+        "auto" for all solvers that suit the problem, or the name of one.
 
     Returns
     -------
@@ -378,7 +379,7 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     Raises
     ------
     ValueError
-        If `method` is not known, or not for this channel.
+        If `method` is not known, or if it cannot be used on this channel.
 
     Examples
     --------

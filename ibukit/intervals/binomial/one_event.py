@@ -1,9 +1,9 @@
 """Questions that the count of one event answers, with Clopper and Pearson's interval.
 
 Under k-RR a report is in a set S of secrets with the probability q |S| + (p - q) theta(S), and
-under unary encodings and subset selection bit j is 1 with the probability q + (p - q) theta_j. The
-count of the event is binomial, whatever the other shares are, so that the interval for theta(S) is
-exact and shares its level with no other. It holds for the question alone.
+under unary encodings and subset selection bit j is 1 with the probability q + (p - q) theta_j. So
+the count of the event is binomial, whatever the other shares are. The interval for theta(S) is
+therefore exact and does not share its level with any other, but it holds for this question alone.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ibukit.tally.tally import Tally
 
 
 def tally_of_event(tally: Tally, w: Floats) -> Tally | None:
-    """Return the reports as two kinds, whose first secret are those of the larger weight.
+    """Return the reports as two kinds; the first secret merges those of the larger weight.
 
-    None if w has not two values, or no event of the reports depends on w . theta alone.
+    None if w does not have two values, or if no event of the reports depends on w . theta alone.
     """
     inside = w == w.max()
     if len(tally.parts) > 1 or inside.all() or not has_two_values(w):

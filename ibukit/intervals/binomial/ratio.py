@@ -4,12 +4,13 @@ With :math:`L_x(p) = x \log p + (n - x) \log (1 - p)` and :math:`g(x) = \max_p L
 range, the likelihood ratio of p is :math:`R_p(x) = 2 (g(x) - L_x(p))`. If a of n were seen, p
 belongs to the interval if :math:`P_p(R_p(X) \ge R_p(a)) > 1 - level` [fc]_.
 
-Let p be above its estimate. All outcomes x up to a have a ratio as large, because g is convex. An
-outcome x above a has one while :math:`(x - a) \log (p / (1 - p)) \le g(x) - g(a)`, that is up to a
-p = t(x), which grows with x. Between two of these points the probability is that of two fixed
-tails, P(X <= a) and P(X >= b). The quotient of their derivatives is monotone, so the sum falls and
-then rises: its largest values on each piece are at the ends. The last p of the interval is
-therefore one of the points t(b), or the only root on a piece.
+Let p be above its estimate. All outcomes x up to a have a ratio at least as large as that of a,
+because g is convex. An outcome x above a has a ratio that is as large while :math:`(x - a) \log (p
+/ (1 - p)) \le g(x) - g(a)`, that is up to a point p = t(x), which grows with x. So between two of
+these points the probability is that of two fixed tails, P(X <= a) and P(X >= b). The quotient of
+their derivatives is monotone, so their sum first falls and then rises: on each piece its largest
+values are at the ends. The last p of the interval is therefore one of the points t(b), or the only
+root on a piece.
 
 .. [fc] Feldman and Cousins, "Unified approach to the classical statistical analysis of small
    signals", Phys. Rev. D 57, 1998.
@@ -25,8 +26,8 @@ from scipy.special import betainc, betaincc, expit, logit, xlog1py
 
 from ibukit._ground.arguments import Floats, Ints
 
-# Relative distance within which t(x) counts as the end of the range. It includes an outcome more,
-# which can only make the interval longer.
+# Relative distance within which t(x) counts as the end of the range. This includes one more
+# outcome, which can only make the interval longer.
 TIE_TOLERANCE = 1e-12
 # Pieces computed together: 32 kB for each array.
 PIECES_AT_ONCE = 2**12
@@ -100,9 +101,10 @@ class BinomialRatio:
         return self._log_likelihood(x, np.clip(x / self._n, self._first, self._last))
 
     def _in_range(self, x: Ints) -> Floats:
-        """Return t(x) within the estimate and the end of the range.
+        """Return t(x), cut off at the estimate and at the end of the range.
 
-        There is no bound below at the outcome seen, and none above beyond n, the last outcome.
+        It is the estimate for outcomes up to the one seen, and the end of the range beyond n, the
+        last outcome.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = (self._fit(np.minimum(x, self._n)) - self._fit_seen) / (x - self._seen)

@@ -2,13 +2,13 @@
 
 Near a distribution theta with information J, the log-likelihood of a tally with the score s is
 about -x.J x / 2 + g.x + const, g = J theta + s, over the distributions x. Its maximum under x >= 0
-and A x = b solves a linear complementarity problem, which block principal pivoting solves: a few
+and A x = b solves a linear complementarity problem, which block principal pivoting solves by a few
 systems of equations, however many probabilities are 0 (Portugal, Judice and Vicente, "A comparison
 of block pivoting and interior-point algorithms for linear least squares problems with nonnegative
 variables", Math. Comp. 63, 1994).
 
 The kernels are written without whole arrays: numba takes ten seconds to compile what indexing by
-arrays, sums and products of vectors need, and one for these loops.
+arrays, sums and products of vectors need, and one second for these loops.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ from ibukit._ground.numba_cache import njit
 # Exchanges of whole blocks that may fail to lower the number of wrong signs before secrets are
 # exchanged one at a time.
 BLOCK_TRIALS = 3
-# Secrets exchanged one at a time, as a multiple of their number. It takes about as many as the
-# support has; beyond it the value that was reached counts.
+# Largest number of exchanges of one secret at a time, as a multiple of the number of secrets. About
+# as many are needed as the support has secrets; after that the value that was reached counts.
 MAX_EXCHANGES = 20
 # Distance from an equality's right side, as a share, at which it counts as met.
 SAME_VALUE = 1e-6
@@ -30,7 +30,7 @@ SAME_VALUE = 1e-6
 RIDGE = 1e-12
 # Violations of a sign below this share of the largest number are rounding.
 SIGN_TOLERANCE = 1e-9
-# Share of its norm below which the rest of an equality, after the one before, is rounding.
+# Share of an equality's norm below which what is left of it, given the one before, is rounding.
 SAME_EQUALITY = 1e-12
 
 
@@ -92,7 +92,7 @@ def solve_on_support(
             for j in range(p + 1, size):
                 right[c, j] -= share * upper[p, j]
     # Multipliers mu: (A J^-1 A^T) mu = A J^-1 g - b, one after the other. An equality that says the
-    # same as the one before on this support has none.
+    # same as the one before on this support has no multiplier.
     mu = np.zeros(r)
     schur, wanted = np.empty((r, r)), np.empty(r)
     for c in range(r):

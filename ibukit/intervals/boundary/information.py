@@ -19,7 +19,7 @@ from ibukit.tally.tally import Tally, TallyPart
 CONTINUOUS = (PointReports, HistogramEncoding)
 # Probabilities below this number of their standard errors may be 0.
 ERRORS_ABOVE_ZERO = 1.5
-# A report that is expected less often than this is treated as one that is expected so often: the
+# A report that is expected less often than this is treated as one that is expected this often: the
 # parabola would otherwise be steeper than any number of reports makes the likelihood.
 MIN_EXPECTED_REPORTS = 1.0
 
@@ -27,7 +27,8 @@ MIN_EXPECTED_REPORTS = 1.0
 def information_of(tally: Tally, theta: Floats, best: Floats) -> Floats:
     """Return the information of the reports about theta, shape (k, k), with a small ridge.
 
-    `best` is the most likely distribution, near which reports that theta hardly makes are judged.
+    `best` is the most likely distribution; a small share of it is mixed in where theta hardly makes
+    a report.
     """
     information = np.zeros((tally.k, tally.k))
     for part in tally.parts:
@@ -39,8 +40,8 @@ def information_of(tally: Tally, theta: Floats, best: Floats) -> Floats:
 def _of_part(part: TallyPart, theta: Floats, best: Floats) -> Floats:
     """Return the expected information if the reports can be listed.
 
-    Otherwise it is the observed one; reports that were not seen are one more, if probabilities are
-    known and not densities.
+    Otherwise it is the observed information. All reports that were not seen then count as one more
+    report, if probabilities are known and not only densities.
     """
     mechanism: Any = part.mechanism
     n = part.n
@@ -64,8 +65,8 @@ def _of_part(part: TallyPart, theta: Floats, best: Floats) -> Floats:
 def sparser(theta: Floats, w: Floats, information: Floats) -> Floats:
     """Return theta without the probabilities that chance may have made, with the same w . theta.
 
-    The standard errors are those on the support of theta. The mass moves to the other secrets of
-    the same weight, or to the largest of them.
+    The standard errors are those on the support of theta. The mass of the removed probabilities
+    moves to the other secrets of the same weight; if none is left, the largest of the group stays.
     """
     support = np.flatnonzero(theta)
     errors = np.sqrt(np.diag(np.linalg.inv(information[np.ix_(support, support)])))

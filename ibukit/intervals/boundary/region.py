@@ -2,17 +2,17 @@ r"""The region of a profile interval with a threshold for each value.
 
 By Wilks' theorem the likelihood ratio of the true w . theta is about chi-squared with one degree of
 freedom, but not where probabilities are 0 or nearly so: the distributions that fit are then cut off
-by the boundary, and with many zeros the ratio can be several times larger. Its law is that of a
-Gaussian problem [chernoff]_: with the information J and a score s ~ N(0, J),
+by the boundary, and with many zeros the ratio can be several times larger. Its law is then that of
+a Gaussian problem [chernoff]_: with the information J and a score s ~ N(0, J),
 
 .. math:: R = \min_{x\in\Delta,\,w\cdot x=v}|x-\theta-J^{-1}s|_J^2-\min_{x\in\Delta}|x-\theta-J^{-1}s|_J^2.
 
 R is drawn at the most likely distribution with the value v, and at a sparser one: a probability
 that chance alone may have made positive is taken for 0, because the threshold grows with the number
-of zeros. The larger quantile counts, unless the reports reject the sparser distribution, and never
-less than the chi-squared one. A ratio without the boundary is drawn from the same scores, and its
-quantile, which is known, corrects the other: in the interior the threshold is exactly the
-chi-squared one.
+of zeros. The larger of the two quantiles counts, unless the reports reject the sparser
+distribution, but the threshold is never below the chi-squared one. A ratio without the boundary is
+drawn from the same scores as well, and since its true quantile is known, it corrects the other: in
+the interior the threshold is exactly the chi-squared one.
 
 .. [chernoff] Chernoff, "On the distribution of the likelihood ratio", Ann. Math. Statist. 25, 1954;
    Self and Liang, "Asymptotic properties of maximum likelihood estimators and likelihood ratio
@@ -40,24 +40,24 @@ from ibukit.tally.tally import Tally
 
 # Scores drawn for one threshold beyond its quantile: 400 in all at level 0.95.
 DRAWS_BEYOND = 20
-# Scores drawn at most by default. At levels above 0.99 the threshold is the less certain, and above
-# 0.9995 it is the largest ratio drawn.
+# Largest number of scores drawn by default. So at levels above 0.99 the threshold is less certain,
+# and above 0.9995 it is the largest ratio drawn.
 MAX_DRAWS = 2_000
-# Questions times the third power of the number of secrets for which thresholds are drawn, about ten
-# seconds: one question of 256 secrets, or all shares of 64.
+# Questions times the third power of the number of secrets up to which thresholds are drawn, which
+# takes about ten seconds: one question of 256 secrets, or all shares of 64.
 MAX_QUESTIONS_TIMES_CUBED_SECRETS = 2**24
-# Thresholds drawn for one end, mostly two or three.
+# Largest number of thresholds drawn for one end; mostly two or three are enough.
 MAX_THRESHOLDS = 5
-# Difference between a ratio and its threshold that counts as none: small against the Monte-Carlo
-# error of a threshold, a few tenths.
+# Difference between a ratio and its threshold that counts as none: small compared with the
+# Monte-Carlo error of a threshold, which is a few tenths.
 THRESHOLD_TOLERANCE = 0.05
-# Rise of ratio less threshold for each unit of the ratio below which a secant leads nowhere.
+# Rise of (ratio - threshold) for each unit of the ratio, below which a secant leads nowhere.
 MIN_SLOPE = 0.2
-# Share of drawn tallies which fit a sparser distribution as badly as the reports do, below which it
-# is not believed.
+# Share of drawn tallies which fit a sparser distribution as badly as the reports do, below which
+# that distribution is not believed.
 SPARSE_P_VALUE = 0.1
-# Distance of a distribution from an end, as a share of the end's from the best value, within which
-# it stands for the likeliest one there.
+# Distance of a distribution from an end, as a share of the distance of the end from the best value,
+# within which the distribution stands for the likeliest one at the end.
 SAME_END = 1e-4
 # Mass below which a secret of a fitted distribution counts as empty.
 EMPTY = 1e-9
@@ -70,11 +70,11 @@ class BoundaryRegion:
         self._tally, self._level = tally, level
         self._likelihood = likelihood_of_tally(tally)
         self._noise = seeded(seed).standard_normal((draws, tally.k))
-        # A quantile of few draws is uncertain: the one of a standard error more holds.
+        # A quantile of few draws is uncertain, so the quantile one standard error higher is taken.
         self._drawn_level = min(level + math.sqrt(level * (1 - level) / draws), draws / (draws + 1))
 
     def highest(self, w: Floats) -> float:
-        """Return the value from which on the ratio exceeds the threshold there."""
+        """Return the value of w . theta beyond which the ratio exceeds its threshold."""
         least, most = float(w.min()), float(w.max())
         return least + (most - least) * self._end((w - least) / (most - least))
 
@@ -82,15 +82,15 @@ class BoundaryRegion:
         """Find the root of c(v) = ratio(v) by secants, for weights from 0 to 1.
 
         The unknown is the ratio, which grows with v. All thresholds are made of the same scores, so
-        that they differ by v and not by chance.
+        that they differ only through v and not by chance.
         """
         ratio = normal_quantile(self._level) ** 2
         before = missed = math.nan
         for _ in range(MAX_THRESHOLDS):
             v, at = self._with_ratio(w, ratio)
             if v >= 1:
-                # No distribution goes further, whose ratio may be smaller than the one wanted. It
-                # is larger if only rounding makes v 1.
+                # No distribution goes further, and the ratio at 1 may be smaller than the one
+                # wanted. It is larger if only rounding makes v 1.
                 ratio = min(ratio, at.ratio)
             miss = self.threshold(w, at.theta) - ratio
             if v >= 1 and miss >= 0:
@@ -162,9 +162,10 @@ def applies(request: IntervalRequest) -> bool:
 
 
 def boundary_profile(request: IntervalRequest, draws: int | None = None, seed: int = 0) -> Ends:
-    """Return the ends of the profile with a threshold that knows the boundary.
+    """Return the ends of the profile with a threshold that takes the boundary into account.
 
-    Two secrets with two kinds of reports are enumerated instead, and the ends are exact.
+    If there are two secrets and two kinds of reports, all tallies are enumerated instead, and the
+    ends are exact.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def boundary_profile(request: IntervalRequest, draws: int | None = None, seed: i
     draws : int, optional
         Scores drawn for each threshold. By default 20 / (1 - level), at most 2,000.
     seed : int
-        Of these, not negative.
+        Seed of these scores, not negative.
 
     Returns
     -------

@@ -26,7 +26,8 @@ from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
 
 # Functionals times secrets. One comparison takes a few dozen times as long as an interval, so this
-# is as much smaller than the limit for intervals: minutes, up to an hour where shares are 0.
+# limit is that much smaller than the one for intervals. It stands for minutes, or up to an hour
+# where shares are 0.
 MAX_FUNCTIONALS_TIMES_SECRETS = 2**22
 # Factor within which a guaranteed p-value is found, from above, and the least that is looked for.
 P_VALUE_FACTOR, MIN_P_VALUE = 1.01, 1e-12
@@ -110,8 +111,8 @@ def _wald(first: IntervalRequest, second: IntervalRequest) -> Compared:
 def fieller(first: float, second: float, margin: float, other_margin: float) -> tuple[float, float]:
     """Return the ratios r >= 0 with |first - r second| <= the margin of this difference.
 
-    Where `second` is within its margin of 0 they have no upper end. The margin is the root of
-    margin^2 + r^2 other_margin^2.
+    If `second` is within its margin of 0, the ratios have no upper end. The margin of the
+    difference is the root of margin^2 + r^2 other_margin^2.
 
     Examples
     --------

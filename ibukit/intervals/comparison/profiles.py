@@ -1,13 +1,14 @@
 """Likelihood ratios for the difference and the ratio of w . theta in two independent samples.
 
-The log-likelihood of both samples is the sum of theirs. A pair (theta_1, theta_2) belongs to the
-region if 2 (max L_1 - L_1) + 2 (max L_2 - L_2) <= z^2. With s_1^2 and s_2^2 for the two terms, and
-u_1(s) and l_2(s) the ends of w . theta over the profile region of one sample that falls by s^2 / 2,
+The log-likelihood of both samples together is the sum of their own. A pair (theta_1, theta_2)
+belongs to the region if 2 (max L_1 - L_1) + 2 (max L_2 - L_2) <= z^2. Let s_1^2 and s_2^2 be the
+two terms, and let u_1(s) be the upper end of w . theta for the first sample and l_2(s) the lower
+end for the second, each over the profile region in which the log-likelihood falls by s^2 / 2. Then
 the largest difference over the region is
 
     max u_1(s_1) - l_2(s_2)   over   s_1^2 + s_2^2 = z^2,
 
-a maximum over one angle. u_1 is concave and l_2 convex in s^2, so it has one peak. The same holds
+a maximum over one angle. u_1 is concave and l_2 convex in s^2, so there is one peak. The same holds
 for the ratio u_1 / l_2 of values that are not negative. The likelihood ratio of equal values is the
 least s_1^2 + s_2^2 at which u_1 reaches l_2, the first sample being the one with the smaller value.
 """
@@ -42,7 +43,8 @@ MIN_RADIUS = 1e-3
 MAX_RADIUS = 39.0
 # Precision of s, the square root of the likelihood ratio.
 RADIUS_TOLERANCE = 1e-7
-# An end that is as near to 0, for weights up to 1, is 0: ends are not sharper.
+# An end within this of 0, for weights up to 1, counts as 0, because ends are not known more
+# sharply.
 ZERO_TOLERANCE = 2e-9
 
 
@@ -101,7 +103,7 @@ def difference_ends(first: Sample, second: Sample, w: Floats, z: float) -> tuple
 
 
 def ratio_ends(first: Sample, second: Sample, w: Floats, z: float) -> tuple[float, float]:
-    """Return the ends of w . theta_1 / w . theta_2 over the region, for weights from 0 on."""
+    """Return the ends of w . theta_1 / w . theta_2 over the region, for weights of at least 0."""
     if not np.ptp(w):
         return 1.0, 1.0
     inverse = _largest_ratio(second, first, w, z)

@@ -11,7 +11,8 @@ the best scaling of lam and y, no distribution has more than
 
     sum_z q_z log(q_z / lam_z) + log(b . y).
 
-So the likelihood ratio is enclosed at every step, and mostly a few are enough to compare it.
+So the likelihood ratio is enclosed at every step, and mostly a few steps are enough to compare it
+with the observed one.
 """
 
 import numpy as np
@@ -22,7 +23,8 @@ from ibukit._ground.numba_cache import njit
 
 # Share of the way to the boundary that a step takes.
 STEP_TO_BOUNDARY = 0.99
-# Steps for one tally, mostly fewer than 15. What is not decided then counts as large.
+# Largest number of steps for one tally; mostly fewer than 15 are needed. A ratio that is not
+# decided by then counts as large.
 MAX_STEPS = 100
 # Steps that go to one point of the central path, at the end of the way to it.
 CENTRING_STEPS = 3
@@ -66,7 +68,7 @@ def add_squares(square: Floats, rows: Floats, curvatures: Floats) -> None:
 def factorise(square: Floats) -> None:
     """Overwrite the upper triangle of a positive definite matrix by Cholesky's factor.
 
-    Row by row from the rows above it, four at a time as in `add_squares`.
+    Each row is computed from the rows above it, four at a time as in `add_squares`.
     """
     k = len(square)
     for j in range(k):
@@ -270,7 +272,7 @@ def advance(
 
 @njit(error_model="numpy")
 def bounds(q: Floats, b: Floats, fitted: Floats, weights: Floats, y: Floats) -> tuple[float, float]:
-    """Return the fit of theta, given theta M, and one that no distribution exceeds."""
+    """Return the fit of theta, given theta M, and a fit that no distribution exceeds."""
     attained, highest = 0.0, np.log((b * y).sum())
     for z in range(q.size):
         attained += q[z] * np.log(fitted[z])
@@ -332,9 +334,9 @@ def reach(
 ) -> NDArray[np.bool_]:
     """Mark the tallies, rows of counts, whose ratio is not proved to be below `observed`.
 
-    The search for the largest fit of all distributions begins at `start` (theta, s, lam, y), that
-    for the largest with the value v at `start_of_v`. It ends where the ratio is known within
-    `tolerance`, if it is not decided before.
+    The search for the largest fit of all distributions begins at `start` (theta, s, lam, y), and
+    the search for the largest fit with the value v at `start_of_v`. They end when the ratio is
+    known within `tolerance`, if the comparison is not decided before.
     """
     result = np.ones(len(counts), np.bool_)
     b, b_of_v = back(whole, start[0]), back(equalities, start_of_v[0])

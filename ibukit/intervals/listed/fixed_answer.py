@@ -10,7 +10,7 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.intervals.listed._ratio_kernels import maximum
 
-# A value of w . theta this near the largest one, for weights from 0 to 1, is the largest.
+# A value of w . theta this near the largest one, for weights from 0 to 1, counts as the largest.
 FACE_TOLERANCE = 1e-12
 
 
@@ -26,7 +26,7 @@ class FixedAnswer(NamedTuple):
 
     @classmethod
     def of(cls, w: Floats, v: float) -> FixedAnswer:
-        """Return those with w . theta = v, for weights from 0 to 1."""
+        """Return all distributions with w . theta = v, for weights from 0 to 1."""
         if v >= 1 - FACE_TOLERANCE:
             face = np.flatnonzero(w == 1)
             return cls(face, np.ones((1, len(face))), np.full(len(face), 1 / len(face)))
@@ -50,7 +50,7 @@ class MostLikely(NamedTuple):
 
 
 def most_likely(rows: Floats, q: Floats, answer: FixedAnswer, tolerance: float) -> MostLikely:
-    """Return the distribution, whose fit should be within `tolerance` of its bound.
+    """Return the most likely distribution; its fit should be within `tolerance` of its bound.
 
     `rows` are the probabilities of the reports seen, shape (k, s), and q their frequencies. Fit and
     bound are -inf if a report is impossible.

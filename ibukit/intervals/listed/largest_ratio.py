@@ -2,14 +2,14 @@ r"""Likelihood ratios that are exceeded with at most a given probability, whatev
 
 Two bounds hold at any number of people, for the ratio of the largest likelihood to that of the
 distribution that made the reports. It is at most :math:`2 n\,\mathrm{KL}(q\,\|\,\theta M)`, with q
-the frequencies of the reports, for which [agrawal]_
+the frequencies of the reports, and for this divergence [agrawal]_
 
 .. math:: P(n\,\mathrm{KL} \ge t) \le e^{d - t} (t / d)^d \quad (t > d),
 
-d the degrees of freedom of the counts. With many kinds of reports it is better to count secrets:
-with C the sum, over all sequences of n secrets, of their largest probability [shtarkov]_, the
-largest likelihood of the reports is at most C times that of a mixture. The mixture's ratio to the
-likelihood of the truth has mean 1, so by Markov's inequality
+with d the degrees of freedom of the counts. With many kinds of reports it is better to count
+secrets. Let C be the sum, over all sequences of n secrets, of their largest probability
+[shtarkov]_. Then the largest likelihood of the reports is at most C times that of a mixture. The
+mixture's ratio to the likelihood of the truth has mean 1, so by Markov's inequality
 
 .. math:: P(\text{log-ratio} \ge \log C + t) \le e^{-t}.
 

@@ -24,7 +24,8 @@ from ibukit.tally.tally import Tally
 # leave each tally to the solvers of single ones.
 MAX_LISTED_ENTRIES = 2**15
 MAX_LISTED_SECRETS = 64
-# Tallies that are all weighed; that takes as long as a few times 400 draws.
+# Number of tallies up to which all of them are weighed, which takes as long as a few times 400
+# draws.
 MAX_TALLIES = 2**12
 
 
@@ -35,7 +36,7 @@ class ListedLaw:
     ----------
     mechanisms : list of FiniteMechanism
     numbers : list of int
-        Numbers of reports.
+        Number of reports of each mechanism.
     """
 
     def __init__(self, mechanisms: list[FiniteMechanism], numbers: list[int]):
@@ -48,7 +49,7 @@ class ListedLaw:
 
     @classmethod
     def of(cls, tally: Tally) -> ListedLaw | None:
-        """Return the law of the tally's reports; None if these cannot be listed, or are many."""
+        """Return the law of a tally's reports; None if they cannot be listed or are too many."""
         require_law([part.mechanism for part in tally.parts], "a draw of other reports")
         if tally.k > MAX_LISTED_SECRETS:
             return None
@@ -68,7 +69,7 @@ class ListedLaw:
 
     @cached_property
     def tallies(self) -> Ints | None:
-        """All possible tallies, shape (t, m); None if they are many, or of several mechanisms."""
+        """All possible tallies, shape (t, m); None if there are too many or several mechanisms."""
         n, m = self.n, self.rows.shape[1]
         if len(self._numbers) > 1 or math.comb(n + m - 1, m - 1) > MAX_TALLIES:
             return None

@@ -1,13 +1,14 @@
 r"""The region of answers whose likelihood ratio is not unusually large among drawn tallies.
 
-An answer v is accepted if the share of tallies, drawn from the most likely distribution with this
-answer, whose ratio is at least the observed one is above 1 - level. Tallies that tie with the
-observed one belong to the share. It is no monotone function of v, because the tallies are discrete:
-the accepted answers may have gaps. Each end is therefore sought from outside.
+To test an answer v, tallies are drawn from the most likely distribution with this answer. The
+answer is accepted if the share of tallies whose ratio is at least the observed one is above 1 -
+level. Tallies that tie with the observed one belong to the share. The share is not a monotone
+function of v, because the tallies are discrete, so the accepted answers may have gaps. Each end is
+therefore sought from outside.
 
-Answers whose ratio is above `largest_ratio` are out for certain. From there a number of evenly
-spaced answers is tested, and the first one that is accepted is refined by bisection against its
-neighbour.
+Answers whose ratio is above `largest_ratio` are certainly out. From there inwards, evenly spaced
+answers are tested until one is accepted, and bisection between it and its rejected neighbour
+refines the end.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from ibukit.intervals.tilted_likelihood import Likelihood
 ANSWERS_BY_DRAWS, ANSWERS_BY_TALLIES = 24, 100
 # Error allowed in a drawn ratio, and in the observed one: ratios that differ by less are ties.
 DRAWN_TOLERANCE, OBSERVED_TOLERANCE = 0.01, 1e-4
-# An end is found within this change of the ratio's root, divided by the root of the draws: a fifth
-# of the Monte-Carlo error.
+# An end is found to within this change of the square root of the ratio, divided by the square root
+# of the number of draws: a fifth of the Monte-Carlo error.
 END_TOLERANCE = 0.4
 # Draws of a simulation that would be as precise as the weights of all tallies are taken to be.
 EQUIVALENT_DRAWS = 10**6
@@ -43,7 +44,7 @@ EQUIVALENT_DRAWS = 10**6
 EARLY_REJECTION = 1e-3
 # Tallies drawn before it is asked whether more are needed.
 DRAWS_AT_ONCE = 45
-# The most likely ones are mostly enough where all tallies are weighed.
+# Tallies weighed at a time, where all are weighed: mostly the most likely ones are enough.
 TALLIES_AT_ONCE = 64
 # Complementarity theta_x s_x, in reports, at which the searches of drawn tallies begin.
 CENTRE_IN_REPORTS = 0.3
@@ -71,7 +72,7 @@ class ListedRegion:
         # A generator takes ten times as long to make from a seed as from its state.
         seeds = seeded(seed).integers(2**63, size=draws).tolist()
         self._states = [seeded(each).bit_generator.state for each in seeds]
-        # Accepted is what so many drawn ratios reach.
+        # An answer is accepted if at least this many drawn ratios reach the observed one.
         self._needed = draws - rank_of(draws, level) + 1
         self._largest = largest_ratio(likelihood.k, law.freedom, self._n, 1 - level)
 
@@ -88,11 +89,11 @@ class ListedRegion:
         ratio, least = (2 * n * max(likelihood.best.fit - fit, 0.0) for fit in found[1:])
         if least > self._largest:
             return Test(False, ratio)
-        # What might tie with the observed ratio does.
+        # A ratio that might tie with the observed one counts as a tie.
         return Test(self._is_reached(found.theta, answer, least - OBSERVED_TOLERANCE), ratio)
 
     def _is_reached(self, theta: Floats, answer: FixedAnswer, observed: float) -> bool:
-        """Return whether enough tallies that are drawn from theta have a ratio of `observed`."""
+        """Return whether enough of the tallies drawn from theta reach the ratio `observed`."""
         law, k = self._law, len(theta)
         p = law.probabilities(theta)
         possible = p > 0

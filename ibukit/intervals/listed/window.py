@@ -1,7 +1,8 @@
-"""Noise on a plane without end as a list: the cells of a window, and one report for all others.
+"""Noise on an endless plane as a list: the cells of a window, and one report for all others.
 
-Reports of which one merges some are a function of what was reported, so a test of them is as exact
-as one of all. Where none of those that were merged was seen, the ratio seen is the same.
+If some reports are merged, the result is a function of what was reported, so a test of it is as
+exact as a test of all reports. If none of the merged reports was seen, the observed ratio stays the
+same.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from ibukit.domain.grid import Grid
 from ibukit.mechanisms import FiniteMechanism, MatrixMechanism, PlanarGeometric
 from ibukit.tally.part import TallyPart, make_tally_part
 
-# Probability that a report is outside the window. What is merged says little of the secrets, and
-# hardly ever is there.
+# Probability that a report is outside the window. The merged reports say little about the secrets
+# and hardly ever occur.
 MAX_OUTSIDE = 1e-6
 
 
 def listed_reports(part: TallyPart, most: int) -> FiniteMechanism:
-    """Return a mechanism of the same likelihood ratios with a list of reports.
+    """Return a mechanism with the same likelihood ratios whose reports can be listed.
 
-    Raise ValueError if there is none, or if a window would have more than `most` cells, or not hold
-    all reports seen.
+    Raise ValueError if there is none, or if a window would have more than `most` cells or would not
+    hold all reports seen.
     """
     mechanism: Any = part.mechanism
     # A class that inherits may have another law.
     if type(mechanism) is not PlanarGeometric:
-        # What merges reports of the same information has the same likelihood ratios.
+        # Merging reports that carry the same information leaves the likelihood ratios as they are.
         return mechanism.as_finite()
     for distance in itertools.count(step=min(mechanism.alphabet.cell_shape)):
         window = make_tally_part(mechanism, _cells_within(mechanism.alphabet, distance, most))

@@ -1,11 +1,11 @@
 """Guaranteed intervals where matrices were measured: boxes of the reports and of the rows.
 
-Each row of a measured matrix is a multinomial sample, whose shares have Clopper-Pearson intervals
-as the reports have. At a common level that leaves all of them true together (the union bound),
+Each row of a measured matrix is a multinomial sample, whose shares have Clopper-Pearson intervals,
+as the reports do. At a common level at which all these intervals hold together (the union bound),
 low <= theta M <= high and M is in its box. With J_xz = theta_x M_xz all of this is linear in
 (theta, J): low_xz theta_x <= J_xz <= high_xz theta_x, the rows of J sum to theta, and the columns
-are in the boxes of the reports. So the ends are linear programmes and no relaxation: every J gives
-a matrix, which may be anything in its box where theta_x = 0.
+are in the boxes of the reports. So the ends are the values of linear programmes, and these are not
+a relaxation: every J gives a matrix, whose row x may be anything in its box if theta_x = 0.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Box:
 
 
 def binomial_bounds(seen: NDArray[Any], n: NDArray[Any], error: float) -> tuple[Floats, Floats]:
-    """Return Clopper and Pearson's bounds, each wrong with probability `error` at most."""
+    """Return Clopper and Pearson's bounds, each wrong with probability at most `error`."""
     low, high = np.zeros(seen.shape), np.ones(seen.shape)
     some, rest = seen > 0, seen < n
     low[some] = betaincinv(seen[some], (n - seen + 1)[some], error)
@@ -71,9 +71,9 @@ def number_of_frequencies(part: TallyPart) -> int:
 
 
 class MeasuredRegion(ClopperPearsonRegion):
-    """{theta : low <= theta M <= high for some M in its box}, with probability `level` at least.
+    """{theta : low <= theta M <= high for some M in its box}; coverage is at least `level`.
 
-    If no distribution is in it, the level is raised until one is, as for a known matrix.
+    If no distribution is in the region, the level is raised until one is, as for a known matrix.
     """
 
     def __init__(self, tally: Tally, level: float):

@@ -1,4 +1,4 @@
-"""The interval methods that know the trials of a measured matrix; the others are refused."""
+"""The interval methods that allow for the trials of a measured matrix; the others are refused."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ALWAYS = ("wald", "bootstrap")
 def method_of(
     request: IntervalRequest, name: str, usual: Callable[..., Ends]
 ) -> Callable[..., Ends]:
-    """Return the method of this name that knows the trials, `usual` if it does so itself.
+    """Return the method of this name that allows for the trials; `usual` if it does so itself.
 
     Raises
     ------
     MatrixUncertain
-        If none does, which says what to take instead.
+        If none does; the message says what to take instead.
     """
     if name in ALWAYS:
         return usual

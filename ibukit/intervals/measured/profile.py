@@ -1,17 +1,18 @@
-r"""The joint profile of a share, of two secrets, where a matrix of two reports was measured.
+r"""The joint profile of a share for two secrets and two reports, where their matrix was measured.
 
 With v the share of the second secret, a_x the probability of the first report of secret x, and p =
 (1 - v) a_0 + v a_1, the log-likelihood of reports and trials is n_1 log p + n_2 log(1 - p) + sum_x
 t_x1 log a_x + t_x2 log(1 - a_x). For a given v it is concave in (a_0, a_1). Its maximum f(v) has
-the slope f'(v) = d (a_1 - a_0), where d = n_1 / p - n_2 / (1 - p). So f turns at two places at
+the slope f'(v) = d (a_1 - a_0), where d = n_1 / p - n_2 / (1 - p). So f turns at two places at the
 most:
 
-- where d = 0, both a_x are the shares of the trials and p is that of the reports: the estimate;
-- where a_0 = a_1, both are the share a of all trials and reports together, and the equation for
+- where d = 0: both a_x are the shares of the trials and p is the share of the reports, which is
+  the estimate;
+- where a_0 = a_1: both are the share a of all trials and reports together, and the equation for
   a_1, T_1 (share_1 - a) = -v d a (1 - a) with d a (1 - a) = n (q - a), gives v.
 
-Between these f is monotone, so that the ends of {v : f(v) >= floor} are found without a search for
-other maxima.
+Between these places f is monotone, so that the ends of {v : f(v) >= floor} are found without a
+search for other maxima.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from ibukit.tally.trials import trials_of
 
 # Tolerances of the roots: for the probability of a report, which may be small, and for a share.
 PROBABILITY_TOLERANCE, SHARE_TOLERANCE = 1e-18, 1e-13
-# Ends of the search for the probability of a report that was seen, far below any that fits best.
+# Lower end of the search for the probability of a report that was seen, far below any that fits
+# best.
 MIN_PROBABILITY = 1e-100
 
 
@@ -55,7 +57,8 @@ class JointProfile:
     def highest(self, w: Floats) -> float:
         """Return the upper end of w . theta."""
         least, most = float(w.min()), float(w.max())
-        # The rows in the order of their weights: the second secret is that of the larger one.
+        # The rows in the order of their weights: the second secret is the one with the larger
+        # weight.
         return least + (most - least) * self._last(self._trials[np.argsort(w)])
 
     def _last(self, trials: Floats) -> float:

@@ -1,7 +1,8 @@
 """Intervals of Poisson counts over a background that hold at every number of counts.
 
-Each mean nu_z has its Garwood interval, at a level that leaves all of them true together (the union
-bound). Then lo <= lambda M + b <= hi, and the ends of numbers and of shares are linear programmes.
+Each mean nu_z has a Garwood interval, at a level at which all these intervals hold together (the
+union bound). Then lo <= lambda M + b <= hi, and the ends of numbers and of shares are the values of
+linear programmes.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class GarwoodRegion(ConfidenceBoxes):
     def highest_share(self, w: Floats) -> float:
         """Return an upper bound on w . lambda / sum lambda.
 
-        Charnes and Cooper's programme, in lambda and 1 over one variable that scales all, has the
-        largest share v; if (w - v) . lambda <= B and sum lambda >= T > 0 on the region, the share
-        is at most v + B / T.
+        Charnes and Cooper's programme, whose variables are lambda and 1, both divided by one scale,
+        gives the largest share v. If (w - v) . lambda <= B and sum lambda >= T > 0 on the region,
+        the share is at most v + B / T.
         """
         if self._least_total <= 0:
             return float(w.max())
@@ -98,7 +99,7 @@ class GarwoodRegion(ConfidenceBoxes):
     def _highest_seen(self, c: Floats) -> float:
         """Return an upper bound on c . mu, mu the numbers seen, by weak duality.
 
-        For all y, y' >= 0 it is max_x (c - P y + P y')_x sum mu, if that is positive, plus
+        For all y, y' >= 0 the bound is max_x (c - P y + P y')_x sum mu, if that is positive, plus
         (hi - b) . y - (lo - b) . y'. And sum mu = sum_z (mu P)_z is at most sum_z (hi_z - b_z).
         """
         room, need = self._high - self._background, self._low - self._background

@@ -35,7 +35,7 @@ class PoissonModel:
 
     @cached_property
     def efficiency(self) -> Floats:
-        """Expected counts for one secret in all, e, shape (k,)."""
+        """Expected counts of all reports together for one secret, e, shape (k,)."""
         return self.response.sum(axis=1)
 
     @cached_property

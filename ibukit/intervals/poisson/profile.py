@@ -1,9 +1,9 @@
 r"""The profile likelihood of Poisson counts over a background.
 
 The region is {lambda >= 0 : l(lambda) >= max l - z^2 / 2}, with l = sum_z n_z log nu_z - nu_z and
-nu = lambda M + b. l is concave and the region convex. In numbers seen, mu_x = lambda_x e_x, the
-largest c . mu over it has multipliers t of the slack s = l - floor and y of mu, with the gradient g
-of l,
+nu = lambda M + b. l is concave and the region convex. In terms of the numbers seen, mu_x = lambda_x
+e_x, the point of the region with the largest c . mu has a multiplier t of the slack s = l - floor
+and multipliers y of mu, which fulfil, with the gradient g of l,
 
     c + t g + y = 0,  mu_x y_x = r,  t s = r,
 
@@ -30,8 +30,8 @@ from ibukit.errors import TooLarge
 from ibukit.intervals.line_maximum import least_maximum
 from ibukit.intervals.poisson.model import PoissonModel
 
-# Secrets for which a dense matrix is factorised at every step; more are refused, as they would take
-# hours.
+# Number of secrets up to which a dense matrix is factorised at every step; more are refused, as
+# they would take hours.
 MAX_SECRETS = 1000
 # A bracket of an end is closed at this width, relative to the number, or to 1 for shares.
 ENDS_MEET = 1e-9
@@ -121,12 +121,12 @@ class PoissonProfile:
     def share_bracket(self, w: Floats) -> _Bracket:
         """Return a share that is attained and one that is not exceeded, for weights from 0 to 1.
 
-        The share is at most v if (w - v) . lambda <= 0 on the region. v is raised to what is
-        attained at each step. With a bound B on (w - v) . lambda, and one T > 0 from below on sum
-        lambda, the share is at most v + B / T.
+        The share is at most v if (w - v) . lambda <= 0 on the region. At each step v is raised to
+        the share that is attained. With an upper bound B on (w - v) . lambda and a lower bound T >
+        0 on sum lambda, the share is at most v + B / T.
         """
         total = self._total_from_below()
-        # No signal at all may be in the region, and then every share is.
+        # The region may contain lambda = 0, no signal at all, and then every share is possible.
         if total <= 0:
             return _Bracket(1.0, 1.0)
         now, bound, attained = None, 1.0, 0.0
@@ -153,7 +153,8 @@ class PoissonProfile:
     def _bound(self, now: _Iterate, c: Floats) -> float:
         """Return an upper bound on c . mu over the region, whatever the point is.
 
-        For every t >= 0 it is t (s - g . mu) + U max(0, max_x c_x + t g_x), because sum mu <= U.
+        For every t >= 0 the bound is t (s - g . mu) + U max(0, max_x c_x + t g_x), because sum mu
+        <= U.
         """
         point = now.point
         beyond = point.slack - float(point.gradient @ point.mu)
@@ -165,8 +166,8 @@ class PoissonProfile:
         """Return an upper bound U on sum mu over the region.
 
         By Jensen l(mu) - l(base) <= n log((T G + c) / n) - T + T_0, with T = sum mu, the largest
-        ratio G = max_x sum_z n_z M_xz / nu_z and c = sum_z n_z b_z / nu_z. It falls in T beyond T =
-        n - c / G.
+        ratio G = max_x sum_z n_z M_xz / nu_z and c = sum_z n_z b_z / nu_z. The right side falls in
+        T beyond T = n - c / G.
         """
         base, n = self._base, float(self._n.sum())
         largest = float((base.gradient + 1).max())
@@ -182,7 +183,7 @@ class PoissonProfile:
         return high
 
     def _at(self, mu: Floats, base: _Point | None) -> _Point:
-        """Return a point with its slack; NaN or below 0 outside the region."""
+        """Return a point with its slack, which is NaN or below 0 outside the region."""
         nu = mu @ self._rows + self._b
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             gradient = self._rows @ (self._n / nu) - 1
@@ -241,7 +242,7 @@ class PoissonProfile:
         return point
 
     def _centre(self, point: _Point) -> _Point:
-        """Return the maximiser of log s + sum_x log mu_x, about, from a point of the region."""
+        """Return about the maximiser of log s + sum_x log mu_x, from a point of the region."""
         for _ in range(MAX_STEPS):
             mu, slack = point.mu, point.slack
             scaled = mu[:, None] * self._rows * (np.sqrt(self._n / slack) / point.nu)
@@ -277,11 +278,12 @@ class PoissonProfile:
     def _step(self, now: _Iterate, c: Floats) -> _Iterate:
         """Return the next point on the way to the largest c . mu.
 
-        With r the mean of t s and the mu_x y_x times the share to aim at, dmu solves
+        Let r be the mean of t s and the mu_x y_x, times the share to aim at. Then dmu solves
 
             (t A + diag(y / mu) + t / s g g^T) dmu = c + (r / s) g + r / mu,
 
-        A = M diag(n / nu^2) M^T; then t + dt = (r - t g . dmu) / s and y + dy = (r - y dmu) / mu.
+        with A = M diag(n / nu^2) M^T; then t + dt = (r - t g . dmu) / s and y + dy = (r - y dmu) /
+        mu.
         """
         point, t, y = now.point, now.t, now.y
         mu, slack, gradient = point.mu, point.slack, point.gradient

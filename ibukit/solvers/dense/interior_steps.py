@@ -4,17 +4,20 @@ Where all masses stay positive, g = 1 is all that has to be solved. A Newton ste
 
     (M diag(q / nu^2) M^T + diag(e / theta)) change = g - 1,    g = M (q / nu),    nu = theta M,
 
-costs as much as one of the ten or more steps of the central path, and two to eight are enough: of
-more secrets than reports, which often fit the reports exactly and by many distributions, as of
-channels that say nearly all. The small e makes the system definite where rows depend on each other,
-and takes the shortest of all changes, in units of the masses themselves. A mass that the step would
-make negative is divided instead, which agrees with the step to second order.
+costs as much as one of the ten or more steps of the central path, and two to eight are enough. They
+suffice where there are more secrets than reports, when often many distributions fit the reports
+exactly, and under channels that say nearly all. The small e makes the system definite where rows
+depend on each other, and takes the shortest of all changes, in units of the masses themselves. A
+mass that the step would make negative is divided instead, which agrees with the step to second
+order.
 
-The updates go on alone where they converge at once, as under a channel near the identity. Of many
-more secrets than reports they are made before anything else, since all of these often have mass.
+The updates go on alone where they converge at once, as they do under a channel near the identity.
+If there are many more secrets than reports, the updates are made before anything else, since often
+all secrets have mass.
 
-Where some secrets have no mass, the first step shows it: it would take many times the mass that
-they have. If they are few, the steps come so near to the maximiser that its support can be told.
+Where some secrets have no mass, the first step shows it: it would take away many times the mass
+that they have. If such secrets are few, the steps come so near to the maximiser that its support
+can be told.
 """
 
 from __future__ import annotations
@@ -38,18 +41,19 @@ from ibukit.solvers.dense.systems import Systems
 
 # Secrets for each report above which the updates come first.
 MAX_SECRETS_A_REPORT = 2
-# The first moves, and the orders of magnitude in max g - 1 that all have to gain, one with another,
-# for more of them; a move costs a third of a step or less.
+# Number of first moves, and the orders of magnitude in max g - 1 that the moves have to gain on
+# average for more of them to be made; a move costs at most a third of a step.
 FIRST_MOVES = 4
 GAIN_OF_MOVE = 0.5
 MAX_STEPS = 8
-# Updates of a move; it takes three at most.
+# Updates of a move, which takes three at the most.
 MAX_UPDATES = 3
-# Reports up to which the steps come first after such updates as well: if some secrets have no mass,
-# the first step shows it in a small share of the time that least squares take.
+# Reports up to which the steps come first even if the updates have not gained what they have to: if
+# some secrets have no mass, the first step shows it in a small share of the time that least squares
+# take.
 MAX_REPORTS = 100
 # The method ends if the first step would take more than this many times the mass of some secret, or
-# if a later one leaves more than a share of max g - 1.
+# if a later step leaves more than the share SLOW of max g - 1.
 MAX_TAKEN = 4.0
 SLOW = 0.5
 # Weight e of the length of a step.
@@ -65,7 +69,7 @@ class Start(NamedTuple):
     updates: int
     """Updates or gradients that led there."""
     converges: bool
-    """True if they gained what they have to."""
+    """True if the updates gained what they have to."""
 
 
 def come_first(k: int, s: int, tol: float) -> bool:
@@ -114,7 +118,7 @@ def maximise(
 
 
 def _with_zeros(model: DenseModel, q: Floats, theta: Floats, s: Floats, tol: float) -> Floats:
-    """A certified point, or that with exact zeros where it has less mass than slack."""
+    """A certified point, if possible with exact zeros where it has less mass than slack."""
     if not (theta < s).any():
         return theta
     excess, exact = model.cross_over(q, theta, s, tol)

@@ -1,13 +1,15 @@
 """A maximiser with mass on few secrets, by constrained Newton steps.
 
 With S_xz = M_xz / nu_z the log-likelihood around theta is, to second order, a parabola, whose
-maximiser over non-negative masses solves a problem of non-negative least squares (Wang, 2007). That
-algorithm takes in one secret after the other, so few should have mass. Once they are known, a step
-is one system of equations for them alone, in less than half of the time. Zeros are exact.
+maximiser over non-negative masses solves a problem of non-negative least squares (Wang, 2007). The
+algorithm for it takes in one secret after the other, so few should have mass. Once these are known,
+a step is one system of equations for them alone, which takes less than half of the time. Zeros are
+exact.
 
-Of many secrets only some are candidates: those with mass, their neighbours, which are alike on a
-scale, and the highest peaks of g. Whether few have mass is seen on the way: work is counted, and
-once more is spent than the certificate has earned, the path is left to go on.
+If there are many secrets, only some are candidates: those with mass, their neighbours, which are
+similar if the secrets form a scale, and the highest peaks of g. Whether few have mass is seen on
+the way: the work is counted, and as soon as it exceeds what the certificate has earned, the central
+path takes over.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from ibukit.solvers.dense.non_negative import maximise_parabola
 
 # Secrets up to which all are candidates, and a step starts at no mass: scipy's routine is faster.
 MAX_K_ALL_CANDIDATES = 32
-# The path is taken instead once more than a share of its work is spent, which grows with the
-# certificate: from the first share at the start to both at the goal.
+# The path is taken instead as soon as more than a share of its work is spent. The share grows as
+# the certificate improves: from the first share at the start to the sum of both at the goal.
 FIRST_WORK_SHARE = 0.12
 LATER_WORK_SHARE = 0.4
 # Work is counted in multiplications of a large matrix product. The path takes about ten steps. Each
@@ -39,15 +41,15 @@ PATH_CALLS = 1e7
 COST_OF_SMALL_SYSTEM = 10
 # Candidates at equal steps for the first step.
 FIRST_CANDIDATES = 20
-# First candidates that are many: a share of the secrets.
+# Share of the secrets from which the first candidates count as many.
 MIN_MANY = 0.25
 # At a rougher tolerance the path takes few steps: by least squares, half of a sample of random
-# shapes take 1.4 times as long at 1e-3. At 1e-4 it is 1.2 times, or .1 ms more, and all of them
-# together take .7 times as long.
+# shapes take 1.4 times as long at 1e-3. At 1e-4 they take 1.2 times as long, or .1 ms more, and the
+# whole sample together takes .7 times as long.
 MAX_TOLERANCE = 1e-4
 MAX_STEPS = 30
-# EM updates before the first step, of few secrets and of many. Two updates with one g take half of
-# the time and get nearly as far.
+# EM updates before the first step, for few secrets and for many. Two updates with one g take half
+# of the time and get nearly as far.
 FIRST_UPDATES = 6
 FIRST_UPDATES_OF_MANY = 2
 MAX_HALVINGS = 10
@@ -229,7 +231,7 @@ def _first_candidates(theta: Floats, s: int) -> Ints:
 
 
 def _highest(among: NDArray[np.bool_], values: Floats, number: int) -> Ints:
-    """At most so many of the secrets, those with the highest values."""
+    """At most `number` of the secrets, those with the highest values."""
     at = among.nonzero()[0]
     return at if len(at) <= number else at[np.argsort(-values[at], kind="stable")[:number]]
 
@@ -249,7 +251,7 @@ def _max(values: Floats) -> float:
 def _candidates(theta: Floats, g: Floats, s: int) -> Ints:
     """Secrets with mass, their neighbours, and the highest local maxima of g, at most s.
 
-    A maximiser needs mass on s secrets at most.
+    A maximiser needs mass on at most s secrets.
     """
     has_mass = theta > 0
     is_candidate = has_mass.copy()
@@ -279,10 +281,10 @@ def _parabola_aim(
 ) -> tuple[Floats | None, float]:
     """The parabola's maximiser over the candidates, with any sum, and the work that it took.
 
-    Without the equation for the sum its gradient is 2 g - 1 - H y, H = M diag(q / nu^2) M^T: with
-    H theta = g that is g - 1 at theta. Scaled to the simplex the maximiser y is a direction of
-    ascent all the same. For t = y . g and the height at least 1/2 of theta,
-    sum y <= 2 t - max(1, t^2) <= t.
+    Without the equation for the sum its gradient is 2 g - 1 - H y, H = M diag(q / nu^2) M^T: with H
+    theta = g that is g - 1 at theta. When it is scaled to the simplex, the maximiser y is still a
+    direction of ascent. For t = y . g and the height at least 1/2 of theta, sum y <= 2 t - max(1,
+    t^2) <= t.
     """
     root = matrix[candidates] * scale
     found = maximise_parabola(

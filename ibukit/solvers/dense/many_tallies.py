@@ -6,7 +6,7 @@ conditions theta >= 0, s = 1 - g >= 0, theta_x s_x = mu have the Newton step
 
     (H + diag(s / theta)) d theta = mu / theta + g - 1,    H = M diag(q / (theta M)^2) M^T,
 
-one system of order k for each tally, and all of them are one call of LAPACK's.
+one system of order k for each tally, and all systems are solved by one call of LAPACK.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def maximise_many(matrix: Floats, frequencies: Floats, tol: float) -> tuple[Floa
     matrix : ndarray, shape (k, s)
         The probabilities of the reports, each column up to a factor of its own.
     frequencies : ndarray, shape (t, s)
-        Those of the reports of each tally; each row sums to 1.
+        Frequencies of the reports in each tally; each row sums to 1.
     tol : float
-        Nats per report. The search aims at a hundredth of it; a gap that is larger than `tol` says
-        that the tally was not solved.
+        Tolerance of the gaps, in nats per report. The search aims at a hundredth of it; a gap that
+        is larger than `tol` says that the tally was not solved.
 
     Returns
     -------

@@ -2,9 +2,9 @@
 
 Maximise the parabola b . y - 1/2 y H y over y >= 0, for a positive semidefinite H. This is the
 active set of Lawson and Hanson with two changes. It starts at a point that is known already, so
-that a step of Newton's method exchanges few coordinates; and those whose slope is at least half of
-the largest enter together. Every point is feasible, and none is lower than the one before, so the
-method may end after any amount of work.
+that a step of Newton's method exchanges few coordinates; and all coordinates whose slope is at
+least half of the largest slope enter together. Every point is feasible, and none is lower than the
+one before, so the method may end after any amount of work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ibukit._ground.arguments import Floats
 SLOPE_TOLERANCE = 1e-13
 # Share of the largest slope from which a coordinate enters.
 MIN_SLOPE_SHARE = 0.5
-# As many coordinates enter together as have mass already, and so many more.
+# At most as many coordinates enter together as have mass already, and this many more.
 MIN_ENTERING = 4
 
 

@@ -1,8 +1,8 @@
 """The methods that maximise over a matrix, from the cheapest to the central path.
 
-Which one is best depends on how many secrets have mass, and nobody knows that before. So each has
-a budget of its own and shows soon whether it converges; what it proves is the certificate, and what
-it cannot prove is left to the next.
+Which one is best depends on how many secrets have mass, which nobody knows beforehand. So each
+method has a budget of its own and soon shows whether it converges. Its result is proved by the
+certificate; if that fails, the next method is tried.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ibukit.solvers.dense import interior_steps, least_squares_steps, quasi_newt
 from ibukit.solvers.dense.least_squares_steps import ROUNDING
 
 # Where a maximiser may not be the only one, it is sought among the secrets that may have mass, if
-# these are at most a share of all; every maximiser has less mass on the others than another share,
-# see `least_squares_steps`. With fewer entries the path among all takes a few milliseconds, and
-# divides mass between equal rows more evenly.
+# these are at most the first share of all; every maximiser has less mass on the others than the
+# second share, see `least_squares_steps`. With fewer entries the path among all takes a few
+# milliseconds, and divides mass between equal rows more evenly.
 MAX_CANDIDATES = 0.25
 MAX_MASS_ELSEWHERE = 1e-6
 MIN_ENTRIES_TO_CHOOSE_FROM = 20_000

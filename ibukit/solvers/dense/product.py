@@ -61,7 +61,7 @@ def lower_product(rows: Singles) -> Singles:
 def fits(product: Singles, image: Floats) -> bool:
     """True if R^T R, given by its lower triangle, maps the `probe` x to `image`.
 
-    That is R^T (R x) in double precision, so a wrong product does not fit.
+    The image is R^T (R x) in double precision, so a wrong product does not fit.
     """
     x = probe(len(product))
     # A sum that overflows is not finite, so it does not fit.

@@ -5,9 +5,10 @@ L-BFGS-B [byrd]_ solves
     min sum_x theta_x - q . log(theta M),    theta >= 0,
 
 whose solution has the sum 1. Under a channel that tells the secrets well apart, fifty or so
-gradients show which of them have mass, also if it is neither few nor all; and one product of the
-matrix with itself, as each step of the central path has, costs as much as k / 2 gradients. Under a
-channel that blurs them the gradients gain little, and after the first few the path goes on.
+gradients show which of them have mass, even if these are neither few nor all; whereas one product
+of the matrix with itself, which each step of the central path needs, costs as much as k / 2
+gradients. Under a channel that blurs them the gradients gain little, and after the first few of
+them the path takes over.
 
 .. [byrd] Byrd, Lu, Nocedal and Zhu, "A limited memory algorithm for bound constrained
    optimization", SIAM J. Sci. Comput. 16, 1995.
@@ -36,10 +37,11 @@ from ibukit.solvers.dense.least_squares_steps import (
 # Secrets, and entries of the matrix, below which the path costs as little as the gradients.
 MIN_SECRETS = 100
 MIN_ENTRIES = 30_000
-# Entries below which other methods are as fast for more secrets than reports.
+# Entries below which other methods are as fast if there are more secrets than reports.
 MIN_ENTRIES_OF_MANY = 2_000_000
-# Gradients after which max g - 1 has to be below this, and below this share of what it was so many
-# gradients before; and the last ones. For each secret, and at least.
+# Number of first gradients, for each secret and at least. From then on max g - 1 has to be below
+# FIRST_EXCESS, and below SHARE_LEFT times what it was so many gradients before. MAX_GRADIENTS is
+# the largest number of gradients, again for each secret and at least.
 FIRST_GRADIENTS = 1 / 20, 30
 FIRST_EXCESS, SHARE_LEFT = 1.5e-3, 0.35
 MAX_GRADIENTS = 1 / 5, 80
@@ -48,7 +50,7 @@ NEAR = 1e-7
 # EM updates before the first gradient.
 FIRST_UPDATES = 2
 # Least pivot of the normal equations of the secrets with mass, scaled to a diagonal of 1: below it
-# other masses of theirs may fit as well.
+# other masses on these secrets may fit as well.
 MIN_PIVOT = 1e-6
 MIN_FITTED = 1e-300
 

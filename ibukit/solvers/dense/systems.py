@@ -1,8 +1,8 @@
 """Systems (M diag(w) M^T + diag(d)) x = r of a path on one matrix, in memory that is used again.
 
-Three forms of the same system: in all secrets; in those whose d is not much larger than their own
-entry of M diag(w) M^T, the others one by one; and in the reports, by the Woodbury identity:
-(diag(1/w) + M^T diag(1/d) M) v = M^T (r / d), then x = (r - M v) / d.
+The same system has three forms: in all secrets; in the secrets whose d is not much larger than
+their own entry of M diag(w) M^T, with the others one by one; and in the reports, by the Woodbury
+identity: (diag(1/w) + M^T diag(1/d) M) v = M^T (r / d), then x = (r - M v) / d.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ibukit.solvers._normal_equations import (
 )
 from ibukit.solvers.dense.sparse_gram import SparseGram
 
-# Reports for each secret below which the system in the reports is faster: it costs
-# s^2 k + s^3 / 3 multiplications, that in the secrets k^2 s + k^3 / 3.
+# Reports for each secret below which the system in the reports is faster: it costs s^2 k + s^3 / 3
+# multiplications, and the system in the secrets k^2 s + k^3 / 3.
 MAX_REPORTS_PER_SECRET = 0.85
 # Secrets from which solving for some of them one by one saves time.
 MIN_K_TO_SHRINK = 48

@@ -30,9 +30,9 @@ EXACT = 1e-12
 
 
 def applies(channels: Sequence[object]) -> bool:
-    """True if several are k-RR, whose reports are likelier from their secret than from others.
+    """True for several k-RR channels whose reports are likelier from their secret than from others.
 
-    The ratio of the two is squared, so it is at most 1e100.
+    The ratio of the two probabilities is squared, so it may be at most 1e100.
     """
     return len(channels) > 1 and all(
         isinstance(channel, ResponseChannel)

@@ -21,13 +21,13 @@ NEGLIGIBLE_MASS = 1e-18
 def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = None) -> Floats:
     """Maximise sum_z q_z log(off + (diagonal - off) theta_z) over the simplex.
 
-    q may have any factor; `total` is its sum, if that is known.
+    q may be scaled by any factor; `total` is its sum, if that is known.
 
-    By the optimality conditions q_z / p_z is one number beta on the support S. So
-    theta_z = (q_z / beta - off) / (diagonal - off) there, and as theta sums to 1,
-    beta = q(S) / (diagonal - off + |S| off). S holds the secrets with q_z > beta off. Beginning
-    with all secrets, to leave out one that does not belong raises beta, so none ever comes back: a
-    few rounds over fewer and fewer secrets end at S, in O(k) and without sorting.
+    By the optimality conditions q_z / p_z is the same number beta everywhere on the support S. So
+    theta_z = (q_z / beta - off) / (diagonal - off) there, and as theta sums to 1, beta = q(S) /
+    (diagonal - off + |S| off). S holds the secrets with q_z > beta off. The search begins with all
+    secrets. Leaving out one that does not belong raises beta, so none ever comes back, and a few
+    rounds over fewer and fewer secrets end at S, in O(k) and without sorting.
     """
     theta = np.zeros(channel.k)
     contrast = channel.diagonal - channel.off
