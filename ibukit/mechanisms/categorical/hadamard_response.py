@@ -67,7 +67,7 @@ class HadamardResponse(FiniteMechanism):
         If `epsilon` is not a number from 5e-15 to about :math:`36.7+\log(2B-1)` (where the
         probability that the sign is + rounds to 1 in doubles), if there are fewer than two secrets,
         if `blocks` is not a whole number from 1 to k, or if `blocks` is given together with
-        `published`.
+        `published` and is not the paper's.
 
     Notes
     -----

@@ -150,7 +150,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
     def epsilon_inf(self) -> float:
         """The tight level of the kept bits, and so of any number of rounds.
 
-        It is inf if the kept bits are the truth.
+        It is inf if a 1 is always kept as 1, or a 0 always as 0.
         """
         return self.permanent.log_odds
 

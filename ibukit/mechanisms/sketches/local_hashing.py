@@ -20,8 +20,8 @@ class LocalHashing(HashedReports):
     probability :math:`1 / (e^{\varepsilon} + g - 1)`. So :math:`P(\mathrm{seed},y\mid x)` is
     :math:`2^{-63}` times p if H(x) = y, else times :math:`1/(e^\varepsilon+g-1)`. Given the hash
     function, whatever it is, the likelihood is exact. These probabilities satisfy epsilon-local
-    differential privacy, tightly unless a hash function sends all secrets to one bucket. Reports
-    are simulated, see `Mechanism`.
+    differential privacy, tightly unless every hash function sends all secrets to one bucket.
+    Reports are simulated, see `Mechanism`.
 
     The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every
     machine. With g = 2 this is BLH, with the default g it is OLH.

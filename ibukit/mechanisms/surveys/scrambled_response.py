@@ -50,7 +50,7 @@ class ScrambledResponse(FiniteMechanism):
     Parameters
     ----------
     alphabet : Line, int or sequence of numbers
-        The k secrets, numbers on a grid; an int k means 0 to k - 1.
+        The k secrets, numbers that are all different; an int k means 0 to k - 1.
     numbers : sequence of numbers
         The numbers s that disguise, all different.
     shares : sequence of float, optional

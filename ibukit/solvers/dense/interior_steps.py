@@ -8,7 +8,7 @@ costs as much as one of the ten or more steps of the central path, and two to ei
 suffice where there are more secrets than reports, when often many distributions fit the reports
 exactly, and under channels that say nearly all. The small e makes the system definite where rows
 depend on each other, and takes the shortest of all changes, in units of the masses themselves. A
-mass that the step would make negative is divided instead, which agrees with the step to second
+mass that the step would make negative is divided instead, which agrees with the step to first
 order.
 
 The updates go on alone where they converge at once, as they do under a channel near the identity.
