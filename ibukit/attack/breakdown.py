@@ -81,10 +81,10 @@ def breakdown_fraction(
 
     Notes
     -----
-    c(f) is certified by the solver of `mle`, and a bracketing root-finder solves :math:`\log g(f) =
-    0` on [0, 1]; at f = 1, :math:`\log g` is :math:`\beta` times the distance to the nearest other
-    report. The root-finder returns one crossing of 0. In every case that we looked at there was no
-    other, but we have no proof of that.
+    c(f) is certified by the solver of `mle`, and a bracketing root-finder solves
+    :math:`\log g(f) = 0` on [0, 1]; at f = 1, :math:`\log g` is :math:`\beta` times the distance to
+    the nearest other report. The root-finder returns one crossing of 0. In every case that we
+    looked at there was no other, but we have no proof of that.
 
     References
     ----------
