@@ -187,7 +187,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Steps:
-    """Stop after exactly `n` steps: early on purpose, like the 5 or 10 steps of PRIVIC.
+    """Stop after exactly `n` steps: early on purpose, like PRIVIC's 5 or 10 steps.
 
     Parameters
     ----------
