@@ -1,8 +1,8 @@
-"""Channel of a population with adversaries, who are one more secret with a constant report.
+"""Channel of a population with adversaries, who count as one more secret with a constant report.
 
-This makes the robust likelihood a mixture likelihood like any other. With gamma the share of the
+This makes the robust likelihood a mixture likelihood like any other. If gamma is the share of the
 adversaries, the k + 1 secrets have the probabilities (1 - gamma) theta and gamma. The likelihood is
-concave in them jointly, and every solver and every certificate of the package applies.
+concave in all of them jointly, so every solver and every certificate of the package applies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUNDING_OF_GAIN = 1e-12
 
 @dataclass(frozen=True)
 class WithAdversaries:
-    """A mechanism with adversaries who always send one report; they are secret k of k + 1."""
+    """A mechanism with adversaries who always send one report; they are the secret k of 0..k."""
 
     honest: Any
     report: tuple[int, ...]
@@ -94,7 +94,7 @@ def scan(
 ) -> Scan:
     """Find the report that adversaries explain best, if its likelihood ratio exceeds `above`.
 
-    `but` are indices of reports whose adversaries are among the secrets already.
+    `but` holds the indices of reports whose adversaries are among the secrets already.
     """
     # Not every report has to be tried. The weights lam = q / (theta M) of an honest maximiser with
     # certificate g = M lam, divided by max g, are feasible for the dual problem. They stay feasible

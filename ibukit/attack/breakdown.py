@@ -1,4 +1,4 @@
-"""Fraction of adversaries from which on the optimal mechanism reports a place at all."""
+"""The fraction of adversaries above which the optimal mechanism reports a place at all."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ def breakdown_fraction(
 ) -> float:
     r"""The fraction of adversaries that makes the mechanism report `target`.
 
-    It is the f with g(f) = 1, from which on the optimal mechanism reports it. The mechanism is the
-    one that minimises :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` for (1 - f) prior + f
-    :math:`\delta_{\mathrm{target}}`, as `blahut_arimoto` tends to. With c(f) the best distribution
-    of reports if `target` were forbidden, it is worth reporting if and only if
+    It is the f with g(f) = 1: above this fraction the optimal mechanism reports `target`. This
+    mechanism is the one that minimises :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` for (1 - f) prior +
+    f :math:`\delta_{\mathrm{target}}`, to which `blahut_arimoto` tends. Let c(f) be the best
+    distribution of reports if `target` were forbidden. Then `target` is worth reporting if and only
+    if
 
     .. math::
 
         g(f)=\sum_x\bigl((1-f)\,\mathrm{prior}_x+f\,[x=\mathrm{target}]\bigr)\frac{e^{-\beta
         d(x,\mathrm{target})}}{\sum_w c_w(f)\,e^{-\beta d(x,w)}}>1.
 
-    Up to this fraction adversaries who claim to be there change nothing for the people who are: not
-    one report is made at the target.
+    Up to this fraction, adversaries who claim to be at the target change nothing for the people who
+    are there: not one report is made at the target.
 
     Parameters
     ----------
@@ -64,25 +65,26 @@ def breakdown_fraction(
     Returns
     -------
     float
-        From 0 (`target` is reported without adversaries, or g(0) = 1) to below 1.
+        From 0 (if `target` is reported without adversaries, or g(0) = 1) to below 1.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and the root was not met; carries the last fraction as ``.estimate``.
+        If `strict` and the root was not found; carries the last fraction as ``.estimate``.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
-        If `prior` is not made for k secrets, or `target` is not in the alphabet.
+        If `prior` does not have one probability for each secret, or `target` is not in the
+        alphabet.
     ValueError
         If `beta` is not a finite number above 0.
 
     Notes
     -----
     c(f) is certified by the solver of `mle`, and a bracketing root-finder solves
-    :math:`\log g(f) = 0` on [0, 1]: at f = 1 it is :math:`\beta` times the distance to the nearest
-    other report. It returns a crossing. In every case that we looked at there was no other, but
-    we have no proof of that.
+    :math:`\log g(f) = 0` on [0, 1]; at f = 1, :math:`\log g` is :math:`\beta` times the distance to
+    the nearest other report. The root-finder returns one crossing of 0. In every case that we
+    looked at there was no other, but we have no proof of that.
 
     References
     ----------

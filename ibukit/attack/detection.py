@@ -24,8 +24,8 @@ from ibukit.tally.trials import refuse_trials
 
 # Gap in nats per report within which each maximum is certified.
 MLE_TOL = 1e-9
-# Number of reports from which on numpy cannot draw a half of exact size; each report then goes to
-# one half or the other by the toss of a coin.
+# With so many reports or more, numpy cannot draw a half of exact size; each report then goes to one
+# half or the other by the toss of a coin.
 MAX_DIVIDED = 10**9
 # Smallest probability that a ratio is divided by, so that the ratio fits into a double.
 MIN_PROBABILITY = np.finfo(float).tiny
@@ -40,14 +40,15 @@ class Detection:
     attacked : bool
         Whether the evidence reached :math:`1/\mathrm{false\_alarms}`.
     p_value : float
-        :math:`\min(1,1/\mathrm{evidence})`: at most :math:`\alpha` with probability at most
-        :math:`\alpha`, if everybody is honest.
+        :math:`\min(1,1/\mathrm{evidence})`. If everybody is honest, it is at most :math:`\alpha`
+        with probability at most :math:`\alpha`.
     log_evidence : float
         Logarithm of the e-value, whose expectation is at most 1 if everybody is honest.
     report : label, integer, tuple of int or None
-        The report most suspected, as `RobustEstimate` has it; None if there is no suspicion at all.
+        The report most suspected, in the form in which `RobustEstimate` gives it; None if there is
+        no suspicion at all.
     share : float
-        The adversaries' share of the reports as estimated from half of them.
+        The adversaries' share of the reports, as estimated from one half of them.
 
     Examples
     --------
@@ -70,16 +71,16 @@ def detect_poisoning(
     r"""Test whether all reports came through the mechanism.
 
     The alternative is adversaries who all send the same report. The reports are divided at random
-    into two halves; of a billion or more, each goes to one of them by the toss of a coin. From the
-    first, :math:`Q_{z} = (1 - \gamma)\,(\theta\,M)_{z} + \gamma\,[z = y]` is estimated with the
-    adversaries y that suit it best, and the honest distribution :math:`P = \theta'\,M` nearest to
-    Q, the one that maximises :math:`\sum_{z} Q_{z}\,\log (\theta'\,M)_{z}`. The second half then
-    has the evidence
+    into two halves; if there are a billion or more, each goes to one half or the other by the toss
+    of a coin. From the first half, :math:`Q_{z} = (1 - \gamma)\,(\theta\,M)_{z} + \gamma\,[z = y]`
+    is estimated, with the report y of the adversaries who explain this half best. Then the honest
+    distribution :math:`P = \theta'\,M` nearest to Q is found, the one that maximises
+    :math:`\sum_{z} Q_{z}\,\log (\theta'\,M)_{z}`. The second half then gives the evidence
 
         :math:`E=\prod_i\frac{r(z_i)}{\max_x\sum_z M_{xz}\,r(z)}`, r = Q / P,
 
-    (a factor for each report i), and so the other way round; `evidence` is the mean of both. An
-    attack is announced where it reaches :math:`1/\mathrm{false\_alarms}`.
+    with a factor for each report i. The two halves then change places, and the evidence is the mean
+    of both values. An attack is announced where this mean reaches :math:`1/\mathrm{false\_alarms}`.
 
     Parameters
     ----------
@@ -111,16 +112,16 @@ def detect_poisoning(
     Notes
     -----
     The level is exact, not asymptotic. Given the first half, each factor :math:`r(z)/\max_x g_x`,
-    :math:`g_x=\sum_z M_{xz}\,r(z)`, has an expectation of at most 1 whatever the person's secret x
-    is; so has their product, whatever the secrets of all honest people are, and by Markov's
-    inequality it reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. That is also
-    why adversaries who lie about their secret but keep to the mechanism are not detected: to any
-    test they are honest people with another secret, so its power against them is at most its level.
-    For P the maximiser, :math:`\max g` is 1 up to its gap: the certificate of an estimate is what
-    makes it a test.
+    :math:`g_x=\sum_z M_{xz}\,r(z)`, has an expectation of at most 1, whatever the person's secret x
+    is. So has the product of these factors, whatever the secrets of all honest people are; and by
+    Markov's inequality the product reaches :math:`1 / \alpha` with probability at most
+    :math:`\alpha`. That is also why adversaries who lie about their secret but keep to the
+    mechanism are not detected: to any test they are honest people with another secret, so the power
+    of a test against them is at most its level. If P is the maximiser, :math:`\max g` is 1 up to
+    the gap of P, so it is the certificate of the estimate that turns the estimate into a test.
 
-    Adversaries who spread over many reports are found only as far as one of these
-    stands out.
+    Adversaries who spread over many reports are found only as far as one of these reports stands
+    out.
 
     References
     ----------

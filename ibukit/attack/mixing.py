@@ -16,7 +16,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
     """Average a distribution over blocks of cells.
 
     Each cell gets the mean over its block. Blocks are `block` x `block` cells, counted from the
-    south-west corner; those at the north and east edge are cut where the grid ends.
+    south-west corner; blocks at the north and east edges are cut where the grid ends.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
         A distribution or counts: finite, not negative, not all 0. They are divided by their sum.
     grid : Grid
     block : int
-        Cells along a side of a block, at least 1.
+        The number of cells along a side of a block, at least 1.
 
     Returns
     -------
     ndarray, shape (k,)
-        A distribution, constant on each block, with the mass of each block in place.
+        A distribution that is constant on each block. Each block keeps its mass.
 
     Raises
     ------
@@ -65,21 +65,22 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
 
 
 def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
-    r"""Design for a mixture of the estimate with a public distribution.
+    r"""Mix the estimate with a public distribution, to design for the mixture.
 
     The prior of the design is :math:`\lambda\,\theta + (1 - \lambda)\,\mathrm{public}` instead of
     the estimate :math:`\theta`.
 
-    A fraction f of adversaries is worth :math:`\lambda\,f` in the mixture, and the crowd around a
-    place keeps at least the share :math:`(1 - \lambda)` of what `public` gives it. So it helps
-    where :math:`\lambda` is small: what is designed for is then mostly the public map.
+    A fraction f of adversaries has the weight :math:`\lambda\,f` in the mixture, and the crowd
+    around a place keeps at least the share :math:`(1 - \lambda)` of what `public` gives it. So the
+    mixture helps where :math:`\lambda` is small, but the mechanism is then designed mostly for the
+    public map.
 
     Parameters
     ----------
     distribution : array_like or labelled, shape (k,)
         The estimate :math:`\theta`.
     public : array_like or labelled, shape (k,)
-        A map that no report enters, as a census; see `coarse_map`.
+        A map that does not depend on any report, such as a census; see `coarse_map`.
     weight : float
         The share :math:`\lambda` of the estimate, from 0 to 1.
 
@@ -92,7 +93,7 @@ def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -
     InvalidDistribution
         If `distribution` or `public` is not a distribution.
     AlphabetMismatch
-        If they differ in length.
+        If the two differ in length.
     ValueError
         If `weight` is not between 0 and 1.
 

@@ -28,19 +28,19 @@ def poison_inputs(
 ) -> Ints:
     r"""Add adversaries who claim the secret `target`.
 
-    The counts become :math:`\mathrm{counts}_{x} + a` [x = target], a = round(f n / (1 - f)). f = a
-    / (n + a) is the adversaries' fraction of all who take part, up to rounding to whole people; the
-    n honest people stay as they are. From here on the adversaries keep to the protocol, so reports
-    drawn from these counts are distributed exactly as those of honest people with the prior
-    `poisoned_distribution`: no test of the reports can tell.
+    The counts become :math:`\mathrm{counts}_{x} + a` [x = target], with a = round(f n / (1 - f)).
+    The adversaries' fraction of all who take part is then f = a / (n + a), up to rounding to whole
+    people; the n honest people stay as they are. Apart from their false secret the adversaries keep
+    to the protocol, so reports drawn from these counts are distributed exactly as those of honest
+    people with the prior `poisoned_distribution`: no test of the reports can tell the difference.
 
     Parameters
     ----------
     counts : array_like of int, shape (k,), or mapping or Series
         Honest people with each secret: in the alphabet's order, or by label.
     target : label or sequence of labels
-        A secret, or several different ones among which the adversaries are divided evenly (one more
-        for the first ones, where they do not divide). On a grid numbers are the places of cells.
+        A secret, or several different ones among which the adversaries are divided evenly (with one
+        more for the first ones if need be). On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     alphabet : Alphabet, sequence of labels or int, optional
@@ -56,7 +56,7 @@ def poison_inputs(
     AlphabetMismatch
         If `target` is not in the alphabet.
     ValueError
-        If a count is not whole or negative, all are 0, or `fraction` is out of range.
+        If a count is negative or not whole, if all counts are 0, or if `fraction` is out of range.
 
     References
     ----------
@@ -99,14 +99,15 @@ def poisoned_distribution(
     Parameters
     ----------
     distribution : array_like or labelled, shape (k,)
-        That of the honest people, :math:`\pi`.
+        The distribution :math:`\pi` of the honest people.
     target : label or sequence of labels
-        The secret that the adversaries claim, or several different ones, each claimed by as many.
-        On a grid numbers are the places of cells.
+        The secret that the adversaries claim, or several different ones, each claimed equally
+        often. On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     alphabet : Alphabet, sequence of labels or int, optional
-        The secrets, by default those of an estimate, else the codes 0..k-1.
+        The secrets. By default they are those of the estimate, if one is given, or else the codes
+        0..k-1.
 
     Returns
     -------
@@ -145,24 +146,24 @@ def poisoned_distribution(
 def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = False) -> Tally:
     """Add the reports of adversaries who skip the mechanism.
 
-    They send a = round(f n / (1 - f)) times the report y. f = a / (n + a) is their fraction of all
-    reports, up to rounding. Somebody who claims the place x but keeps to the mechanism sends y only
-    with probability :math:`M_{xy}`: it takes :math:`1 / M_{xy}` such people to add as many reports
-    y as one of these adversaries does.
+    They send a = round(f n / (1 - f)) copies of the report y. Their fraction of all reports is then
+    f = a / (n + a), up to rounding. Somebody who claims the place x but keeps to the mechanism
+    sends y only with probability :math:`M_{xy}`, so it takes :math:`1 / M_{xy}` such people to add
+    as many reports y as one of these adversaries does.
 
     Parameters
     ----------
     tally : Tally
         The n honest reports, of one mechanism.
     report : label, row, or sequence of these
-        As the mechanism's `tally` takes reports, and as `robust_mle` and `detect_poisoning` tell
-        what they found: a label, a pair of coordinates, a row of bits; or several of them, among
-        which the adversaries are divided evenly (one more for the first ones, where they do not
-        divide). On a grid numbers are the places of cells.
+        In the form in which the mechanism's `tally` takes reports, and `robust_mle` and
+        `detect_poisoning` give those that they found: a label, a pair of coordinates, a row of
+        bits; or several of them, among which the adversaries are divided evenly (with one more for
+        the first ones if need be). On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     codes : bool
-        Reports that can be listed are places 0..m-1 in their list instead of labels.
+        If True, reports that can be listed are given as places 0..m-1 in their list, not as labels.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     AlphabetMismatch
         If `report` is not in the alphabet of reports.
     ImpossibleReport
-        If no secret can produce it: such a report would be refused at the door.
+        If no secret can produce `report`: the mechanism's `tally` refuses such a report.
     ValueError
         If the tally pools several mechanisms, or `fraction` is out of range.
 
@@ -214,5 +215,5 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
 
 
 def _adversaries(honest: int, fraction: float) -> int:
-    """Return the number of adversaries that are this fraction of all."""
+    """Return the number of adversaries that make up this fraction of all."""
     return round(fraction / (1 - fraction) * honest)

@@ -1,4 +1,4 @@
-"""Robust maximum likelihood: an estimate without reports that no honest population explains."""
+"""Robust maximum likelihood: estimates that set aside what no honest population explains."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class RobustEstimate:
     ----------
     estimate : Estimate
         Estimate of the honest people. Its `log_likelihood` and `gap` are those of the model with
-        adversaries, if there are any: no :math:`\theta` and shares together with the same `reports`
-        fit better by more than `gap` nats per report. It has no tally, hence no standard errors, if
-        adversaries were found.
+        adversaries, if there are any: with the same `reports`, no :math:`\theta` and shares
+        together fit better by more than `gap` nats per report. If adversaries were found, the
+        estimate has no tally, hence no standard errors.
     share : float
         The adversaries' share of the reports, the sum of `shares`; 0 if none were found.
     report : label, integer, tuple of int or None
-        The report of the first adversaries that were found, as the mechanism takes it and
-        `poison_outputs` does: a label, an integer, a pair of coordinates or a row of bits; on a
-        grid, the code of a cell. None if none were found.
+        The report of the first adversaries that were found, in the form in which the mechanism and
+        `poison_outputs` take it: a label, an integer, a pair of coordinates or a row of bits; on a
+        grid, the code of a cell. None if no adversaries were found.
     likelihood_ratio : float
-        2 (log-likelihood with adversaries who send one report - without), in nats, of the report
-        with the largest value. If none were found, an upper bound for all reports.
+        2 (log-likelihood with adversaries who send one report - without), in nats, for the report
+        with the largest value. If no adversaries were found, an upper bound of it for all reports.
     threshold : float
         The value that the ratio has to exceed.
     reports : tuple of reports
@@ -87,7 +87,7 @@ def robust_mle(
     *,
     strict: bool = True,
 ) -> RobustEstimate:
-    r"""Estimate the distribution and a few reports' adversaries together.
+    r"""Estimate the distribution together with the adversaries who send a few reports.
 
     Maximise
 
@@ -97,44 +97,44 @@ def robust_mle(
         M)_z+\gamma_z\Bigr)
 
     over few y. A share :math:`\gamma_{y}` of the reports comes from adversaries who skip the
-    mechanism and all send the report y, which is not known. The report that explains most is found
-    first. It enters only if it explains the reports much better than honest people alone: if the
-    likelihood ratio 2 (:math:`\max L` with :math:`y - \max L` without) exceeds `threshold`. Then
-    the next report is sought in the same way, beside those found, until none exceeds it or
-    adversaries would be half of all. If the first does not exceed it, the estimate is that of
-    `mle`.
+    mechanism and all send the report y; y is not known. The report whose adversaries explain most
+    is found first. It is included only if they explain the reports much better than honest people
+    alone: if the likelihood ratio 2 (:math:`\max L` with y - :math:`\max L` without) exceeds
+    `threshold`. Then the next report is sought in the same way, in addition to those found, until
+    no ratio exceeds the threshold or adversaries would be half of all. If the first ratio does not
+    exceed it, the estimate is that of `mle`.
 
     Parameters
     ----------
     tally : Tally
         Reports of one mechanism.
     threshold : float
-        At least 0. If :math:`\theta` were known, honest people would exceed it with probability at
-        most m exp(-threshold / 2), for m possible reports, by Chernoff's bound: below 1 % for m =
-        200 at the default of 20. For :math:`\theta` estimated that is a rule of thumb;
-        `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the largest ratio
-        itself is found, however small.
+        At least 0. If :math:`\theta` were known, the ratio of honest people would exceed it with
+        probability at most m exp(-threshold / 2), for m possible reports, by Chernoff's bound: this
+        is below 1 % for m = 200 at the default of 20. As :math:`\theta` is estimated, it is only a
+        rule of thumb; `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the
+        largest ratio itself is found, however small.
     tol : float
-        How far each maximum is certified, in nats per report.
+        Each maximum is certified to within `tol` nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional
-        A rule of `ibu`, for a design that lives on early stopping: shares and reports are found by
-        maximisation as always, and the estimate is then IBU's on :math:`\theta` and the shares
-        together, begun at those shares. None, the default: the maximiser.
+        A rule of `ibu`, for a design that relies on early stopping: shares and reports are found by
+        maximisation as always, and the estimate is then that of IBU on :math:`\theta` and the
+        shares together, begun at those shares. By default None: the estimate is the maximiser.
     start : array_like or labelled, shape (k,), optional
-        Where IBU starts, by default from the uniform distribution; only with `stop`.
+        The distribution from which IBU starts, by default the uniform one; only with `stop`.
     most : int, optional
         How many different reports adversaries may be found to send, at least 1. None, the default:
         no bound.
     strict : bool
         Raise where a maximum misses `tol`. False returns what was found, and ``estimate.gap`` says
-        how good it is. Whether `stop` was met ``estimate.status`` says in either case, as for
+        how good it is. In either case ``estimate.status`` says whether `stop` was met, as for
         `ibu`.
 
     Returns
     -------
     RobustEstimate
-        ``.estimate``, ``.share``, ``.report``, ``.likelihood_ratio``, and for several ``.reports``,
-        ``.shares``.
+        ``.estimate``, ``.share``, ``.report``, ``.likelihood_ratio``, and for several reports
+        ``.reports`` and ``.shares``.
 
     Raises
     ------
@@ -142,22 +142,23 @@ def robust_mle(
         If `strict` and a maximum was not certified to `tol`; carries the `RobustEstimate` as
         ``.estimate``.
     ValueError
-        If the tally pools several mechanisms, a parameter is out of range, `start` comes without
-        `stop`, or the best explanation leaves nobody honest.
+        If the tally pools several mechanisms, if a parameter is out of range, if `start` comes
+        without `stop`, or if the best explanation leaves nobody honest.
 
     Notes
     -----
-    For given reports :math:`y_{1}`, ..., :math:`y_{j}` the model is a mixture of k + j secrets, of
-    which the last j always send one of these each, and L is concave in their probabilities: the
-    solvers and the gap of `mle` apply as they are. Not every y is tried: the dual of the problem
-    without it bounds every ratio, and the search ends where the best one exceeds the bounds of all
-    others. The reports are found one by one; no proof says that no others together would fit
-    better.
+    For given reports :math:`y_{1}`, ..., :math:`y_{j}` the model is a mixture of k + j secrets, and
+    each of the last j secrets always sends one of these reports. L is concave in the probabilities
+    of the secrets, so the solvers and the gap of `mle` apply as they are. Not every y is tried: the
+    dual of the problem without y bounds each ratio, and the search ends when the best ratio found
+    exceeds the bounds of all others. The reports are found one by one, and there is no proof that
+    no other reports would together fit better.
 
-    What is not found: adversaries who spread over so many reports that none of these
-    stands out by itself (in the book's experiment, 1 % of 10,000 reports divided among nine
-    neighbouring places of 165); and, here or in any other way, adversaries who keep to the
-    mechanism and lie about their secret: they are an honest population (`poison_inputs`).
+    Two kinds of adversaries are not found. Those of the first kind spread over so many reports that
+    none of these stands out by itself (in the book's experiment, 1 % of 10,000 reports divided
+    among nine neighbouring places of 165). Those of the second kind, whom no other method finds
+    either, keep to the mechanism and lie about their secret: their reports are those of an honest
+    population (`poison_inputs`).
 
     References
     ----------
@@ -251,7 +252,7 @@ def _early_stopped_ibu(
 
 
 def label_of_report(part: TallyPart, report: int) -> Report:
-    """Return the label of the report of an index, as the mechanism accepts it.
+    """Return the label of the report at an index, in a form that the mechanism accepts.
 
     On a grid this is the code of the cell.
     """

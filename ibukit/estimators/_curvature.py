@@ -81,7 +81,7 @@ class LineCurvature(Determined):
         C v + (1 - a^2) S z = r ,    (1 - a^2) S v + T y = 0 ,    W y + T z = 0 ,
 
     where C is the roughness's. In this order its band is three wide on either side. The determinant
-    of the whole is, but for its sign, det(T)^2 det H, and det T = 1 - a^2.
+    of the whole system is, but for its sign, det(T)^2 det H, and det T = 1 - a^2.
     """
 
     bands: Floats
@@ -106,7 +106,8 @@ def line_curvature(
 ) -> Curvature | None:
     """Factorise H of a line; None if it is singular.
 
-    `w` is q / p^2 over the reports; `diagonal` and `beside`, next to the diagonal, are those of C.
+    `w` is q / p^2 over the reports; `diagonal` and `beside` are the entries of C on the diagonal
+    and next to it.
     """
     # The kernel is a^|x - y|, whose inverse times 1 - a^2 is T: tridiagonal with -a beside the
     # diagonal, on which 1 + a^2 stands except for 1 at the two ends.

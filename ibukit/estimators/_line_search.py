@@ -25,8 +25,8 @@ def line_search(
 ) -> Floats | None:
     """Return u after a step along `move` that satisfies Armijo's condition; None if none does.
 
-    `change` is the step's largest change of a logarithm, `promise` the derivative along it. With
-    None the step is damped, which leaves that derivative as it is.
+    `change` is the step's largest change of a logarithm, and `promise` the derivative along the
+    step. If `change` is None, the step is damped, which leaves that derivative as it is.
     """
     here = penalised_mean(tally, roughness, weight, u)
     # Near the maximum F changes by less than its rounding while the gradient is still exact.
@@ -46,7 +46,7 @@ def line_search(
 
 
 def _damped(move: Floats) -> Floats:
-    """Return changes that are nearly the same where small, and where large their logarithms."""
+    """Return small changes nearly as they are, and large changes as their logarithms."""
     # A rise from theta to (sqrt theta + v / 2)^2, for which Newton's step v is made, is this one.
     return 2 * np.sign(move) * np.log1p(np.abs(move) / 2)
 

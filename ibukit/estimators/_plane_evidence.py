@@ -10,10 +10,10 @@ and as the best fit is a maximum, its slope in log penalty is
     E' = (k - 1)/2 - penalty R - 1/2 (tr H^-1 H' + (log(r . H^-1 r))').
 
 The trace is estimated by Hutchinson's method. H is F F^T with a column of F for each report and
-each pair of neighbours, so for random signs s, x = H^-1 F s has the covariance H^-1, and k + x .
-(H'
-- H) x has the mean tr H^-1 H'. Where the penalty alone decides, H' is H and the estimate is exact:
-its variance grows with the number of parameters that the reports decide, not with k.
+each pair of neighbours, so for random signs s, x = H^-1 F s has the covariance H^-1, and
+k + x . (H' - H) x has the mean tr H^-1 H'. Where the penalty alone decides, H' is H and the
+estimate is exact: its variance grows with the number of parameters that the reports decide, not
+with k.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def most_evidence(
         return slope(tally, roughness, math.exp(log_penalty), again, MANY_SIGNS)
 
     low, high = math.log(penalties[best + 1]), math.log(penalties[best - 1])
-    # Few draws tell about where the slope is 0: mostly a small interval around it has the maximum.
+    # A few draws tell roughly where the slope is 0: a small interval there mostly has the maximum.
     ends = [math.log(penalties[i]) for i in (best + 1, best, best - 1)]
     guess = float(np.interp(0.0, [-slopes[i] for i in (best + 1, best, best - 1)], ends))
     beyond = guess + math.copysign(NEAR_GUESS, between(guess))

@@ -1,4 +1,4 @@
-"""Post-processing of unbiased estimates, which may have negative entries, by name."""
+"""Post-processing, by name, of unbiased estimates, which may have negative entries."""
 
 from __future__ import annotations
 

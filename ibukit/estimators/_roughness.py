@@ -40,10 +40,10 @@ from ibukit.estimators._line_search import (
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
 from ibukit.tally.tally import Tally
 
-# Factor by which the excess has fallen in a step after which a dense factor serves once more, and
-# the excess up to which it does not.
+# A dense factor serves once more if a step has brought the excess down to at most the first share
+# of what it was, unless the excess is at most the second number.
 REUSE_BELOW, REUSE_ABOVE = 0.1, 1e-6
-# Nats of all reports that the evidence may be off: within them the factor serves to the end.
+# Error of the evidence, in nats of all reports, within which the factor serves to the end.
 MAX_EVIDENCE_ERROR = 1e-3
 # Steps without progress after which an excess that rounding can explain is accepted as final.
 MAX_IDLE_STEPS = 3
@@ -54,8 +54,8 @@ class Attempt(NamedTuple):
 
     Four or five steps are enough from a neighbouring penalty. With a small penalty, where the fit
     becomes a comb, a quick attempt limits the change of neighbours' ratios in a step; a careful
-    one, from the start again, that of each probability. A damped one limits no step as a whole,
-    but takes only the logarithm of each large change.
+    attempt, from the start again, limits the change of each probability. A damped attempt limits no
+    step as a whole, but takes only the logarithm of each large change.
     """
 
     max_steps: int
@@ -80,7 +80,7 @@ class Roughness:
     weight: Floats
     k: int
     least_eigenvalue: float
-    """Of the matrix A with R(theta) = sqrt theta . A . sqrt theta: the least above 0."""
+    """The least eigenvalue above 0 of the matrix A with R = sqrt theta . A . sqrt theta."""
     is_chain: bool = False
     """True if the neighbours are x and x + 1."""
     between: tuple[float, float] = (1.0, 1.0)
@@ -127,7 +127,7 @@ class Roughness:
         return self._gather(self.weight, self.weight)
 
     def _gather(self, at_one: Floats, at_other: Floats) -> Floats:
-        """Sum a number for each pair's first and second element over the elements, shape (k,)."""
+        """Add up, for each element, the numbers of the pairs in which it is, shape (k,)."""
         ends, values = np.concatenate([self.one, self.other]), np.concatenate([at_one, at_other])
         return np.bincount(ends, weights=values, minlength=self.k).astype(np.float64)
 
@@ -200,16 +200,16 @@ def _least_eigenvalue_of_chain(k: int) -> float:
 class Fit:
     """The best penalised fit that was found.
 
-    `excess` is the certificate, nats per report: no distribution has a penalised mean
-    log-likelihood above this one's by more; if reports get lost, none of which the same share is
-    seen.
+    `excess` is the certificate, in nats per report: no distribution has a penalised mean
+    log-likelihood that exceeds this one's by more. If reports get lost, this holds for the
+    distributions of which the same share is seen.
     """
 
     u: Floats
     excess: float
     n_iter: int
     weight: float = math.inf
-    """That of the roughness, the penalty over the number of reports."""
+    """The weight of the roughness: the penalty over the number of reports."""
     roughness: Roughness | None = None
     factorise: Callable[[], Curvature | None] = lambda: None
 
@@ -262,8 +262,8 @@ def fit(
     if careful.excess <= max(tol, _rounding_error(roughness, weight, careful.u)):
         return careful
     # Where secrets have probabilities below e^-100, as between two peaks, those that have to rise
-    # and the rounding errors of the others ask for changes of 10^13: limited to the largest of
-    # them, a step would be none.
+    # and the rounding errors of the others ask for changes of 10^13: a step short
+    # enough for the largest of them would be none.
     damped = _newton(tally, roughness, weight, u, tol, DAMPED, determined)
     return min(careful, damped, key=lambda each: each.excess)
 
@@ -341,10 +341,11 @@ def nearest_fit(fits: Sequence[Fit], weight: float) -> Fit:
 
 
 def start_near(tally: Tally, roughness: Roughness, optimum: Fit, weight: float) -> Floats:
-    """Return a start for another weight than that of a best fit: the likeliest of three.
+    """Return a start for a weight other than that of a best fit: the likeliest of three.
 
-    They are the best fit, and it continued by its derivative in the logarithm of the weight, or in
-    the inverse, in which it is linear as long as it is nearly uniform.
+    They are the best fit itself and two continuations of it: by its derivative in the logarithm of
+    the weight, and by that in the inverse of the weight, in which the fit is linear as long as it
+    is nearly uniform.
     """
     along = optimum.trend
     if along is None:
@@ -377,14 +378,14 @@ def structure(roughness: Roughness, channel: Channel) -> Channel | None:
 def _ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
     """Return the probabilities p of the reports seen, and the gradient of log-likelihood over n.
 
-    Up to a constant that makes theta . g = 1.
+    The gradient is given up to a constant that makes theta . g = 1.
     """
     efficiency = tally.efficiency
     if efficiency is None:
         p = tally.operator.forward(theta)
         return p, tally.operator.adjoint(tally.frequencies / p)
-    # p is that of being seen and being this report: the sum of its logarithms less that of the
-    # share seen is the likelihood.
+    # p is the probability of being seen and being this report: the mean of its logarithm, less
+    # the logarithm of the share seen, is the mean log-likelihood.
     p = tally.operator.forward(theta * efficiency)
     g = efficiency * tally.operator.adjoint(tally.frequencies / p)
     return p, g - efficiency / (theta @ efficiency) + 1
@@ -400,9 +401,9 @@ def _curvature(
     careful: bool,
     determined: bool,
 ) -> Curvature | None:
-    """Return the curvature at u in the cheapest form, w = q / p^2 over the reports.
+    """Return the curvature at u in the cheapest form, with w = q / p^2 over the reports.
 
-    The careful one of a plane is solved in double precision.
+    If `careful`, the curvature of a plane is solved in double precision.
     """
     operator, c = tally.operator, weight / 2
     known = structure(roughness, operator)

@@ -1,4 +1,4 @@
-"""Certificates: a bound on how far a likelihood is from its maximum, and estimates that bear it."""
+"""Certificates: bounds on how far a likelihood is from its maximum, and estimates with them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
         \sum_z q_z\log\frac{(\phi M)_z}{(\theta M)_z}\;\le\;\log\sum_x\phi_x
         g_x\;\le\;\log\max_x g_x.
 
-    Where the secrets' alphabet has no end it holds for all :math:`\phi` on the whole of it: see
-    `Tally.full_alphabet`. Where reports get lost with known efficiencies, the likelihood is that of
-    the reports seen, and :math:`\theta` and :math:`\phi` are distributions of all secrets.
+    Where the secrets' alphabet has no end, the bound holds for all :math:`\phi` on the whole
+    alphabet: see `Tally.full_alphabet`. Where reports get lost with known efficiencies, the
+    likelihood is that of the reports seen, and :math:`\theta` and :math:`\phi` are distributions of
+    all secrets.
 
     The number returned is no less than the exact one: it includes a bound on the rounding of the
-    two sums, which is largest at a maximiser, where the exact gap is about 0. It is some 1e-16 for
-    each secret and report, and 1e-11 by Fourier transforms. Exact means for :math:`\theta` as it is
-    given, and for :math:`M_{xz}` in real numbers from the doubles that the tally's channel holds:
-    the entries of a matrix; the two entries of k-RR and of rows of bits, with a scale for each
-    report; the powers of the decay on a line, with scales; on a large grid the entries of the
-    kernels, with their factors and scales. A mechanism's own formula differs from these by its
-    rounding to doubles, a few units in the last place.
+    two sums, which is largest at a maximiser, where the exact gap is about 0. The bound on rounding
+    is some 1e-16 for each secret and report, and 1e-11 by Fourier transforms. "Exact" means that
+    :math:`\theta` is taken as it is given, and :math:`M_{xz}` as the real number that follows from
+    the doubles in the tally's channel. These are the entries of a matrix; the two entries of k-RR
+    and of rows of bits, with a scale for each report; the powers of the decay on a line, with
+    scales; or, on a large grid, the entries of the kernels, with their factors and scales. A
+    mechanism's own formula differs from these by its rounding to doubles, a few units in the last
+    place.
 
     Parameters
     ----------
@@ -50,8 +52,8 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     Returns
     -------
     float
-        Nats per report; at a maximiser the bound on rounding, inf where a seen report has
-        probability 0. It bounds the likelihood, not the distance to the truth.
+        The gap in nats per report. At a maximiser it is the bound on rounding; where a seen report
+        has probability 0 it is inf. It bounds the likelihood, not the distance to the truth.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
 
 
 def gap_among_seen(tally: Tally, theta: Floats) -> float:
-    """Return the gap of a distribution of the secrets among those seen, which the channel takes."""
+    """Return the gap of a distribution among the secrets seen, which is what the channel takes."""
     return _certificate(tally, theta)[1]
 
 
@@ -95,10 +97,10 @@ def certified(
 ) -> Estimate:
     """Build an `Estimate` and certify it.
 
-    `known` is (log-likelihood, gap) if the caller has already computed them. `theta` is what the
-    channel takes: if reports get lost, the distribution among those seen, from which that of all
-    secrets follows. The map is one to one and keeps the likelihood, so gap and likelihood are those
-    of both.
+    `known` is (log-likelihood, gap) if the caller has already computed them. `theta` is the
+    distribution that the channel takes: if reports get lost, that among the secrets seen, from
+    which that of all secrets follows. The map between these two is one to one and keeps the
+    likelihood, so gap and likelihood are the same for both.
     """
     log_likelihood, excess = known or (
         _certificate(tally, theta)

@@ -1,4 +1,4 @@
-"""Combine several mechanisms: by averaging estimates, or by one for the average mechanism."""
+"""Combine mechanisms: by averaging estimates, or by one estimate for the average mechanism."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def combine_results(
 
     .. math:: \theta=\sum_A w_A\,\mathrm{estimator}(\text{reports of }A).
 
-    With ``weights="users"`` :math:`w_A=n_A/n`, as the paper has it:
+    With ``weights="users"`` the weights are :math:`w_A=n_A/n`, as in the paper:
     ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu, stop=...)``
     are its :math:`[\mathrm{INV}]_{R}` and :math:`[\mathrm{IBU}]_{R}`, and `inv` on RAPPOR tallies
     is its :math:`[\mathrm{RAP}]_{R}`. A careful mechanism then counts as much as a careless one,
@@ -59,8 +59,8 @@ def combine_results(
 
     With ``weights="variance"`` :math:`w_{A}` is proportional to :math:`n_{A} / e_{A}`, with
     :math:`e_{A}` the exact `theory.inv_squared_error` of the mechanism where the secrets are
-    uniform: of all fixed weights those of least expected squared error there. Averages of raw INV
-    stay unbiased, so take the nearest distribution once, to the average:
+    uniform. Of all fixed weights, these have the least expected squared error for uniform secrets.
+    Averages of raw INV stay unbiased, so take the nearest distribution only once, to the average:
     ``combine_results(tally, inv, weights="variance", post="none", project=True)``.
 
     Parameters
@@ -68,15 +68,16 @@ def combine_results(
     tally : Tally
         Pooled, ``t1 + t2 + ...``; the reports of one mechanism are a group.
     estimator : callable
-        From a tally to an `Estimate` or a distribution: `inv`, `ibu`, `mle`, `smooth` or your own.
+        A function from a tally to an `Estimate` or a distribution: `inv`, `ibu`, `mle`, `smooth` or
+        your own.
     weights : {"users", "variance"}
     project : bool
         Take the point of the simplex that is nearest to the average.
     strict : bool, optional
-        Raise where the estimator misses its goal on a group (True), never (False), or by default
-        where the estimator itself raises, as `mle` does and `ibu` does not.
+        If True, raise where the estimator misses its goal on a group; if False, never raise. By
+        default raise where the estimator itself raises, as `mle` does and `ibu` does not.
     **options
-        Handed to the estimator. An option that has the name of a parameter above goes into a
+        Handed to the estimator. An option with the name of a parameter above has to go into a
         partial: ``partial(estimator, weights=...)``.
 
     Returns
@@ -84,17 +85,18 @@ def combine_results(
     Estimate
         ``log_likelihood`` and ``gap`` are those of the average under all the reports, each through
         its own mechanism: the gap says what GIBU could gain. ``n_iter`` is summed over the groups;
-        ``status`` is that of the worst group, OFF_SIMPLEX for an average of raw INV off the
+        ``status`` is that of the worst group, or OFF_SIMPLEX for an average of raw INV off the
         simplex.
 
     Raises
     ------
     ConvergenceError
-        If a goal was missed (see `strict`); carries the combination of the best of all groups.
+        If a goal was missed (see `strict`); carries the combination of the best estimates of all
+        groups.
     NotInvertible
         If a mechanism cannot be inverted, for `inv` or for the inverse variances.
     ValueError
-        If `weights` is unknown, and as the estimator.
+        If `weights` is unknown, or where the estimator raises it.
 
     References
     ----------
@@ -152,20 +154,21 @@ def combine_mechanisms(
     :math:`[\mathrm{IBU}]_{M}`.
 
     The estimator takes all reports as if all came through A[n]. :math:`A[n]=\sum_A\frac{n_A}{n}\,A`
-    is the average mechanism, q[n] the frequencies of all reports together.
+    is the average mechanism, and q[n] are the frequencies of all reports together.
     :math:`[\mathrm{INV}]_{M}` solves :math:`v\,A[n]=q[n]` and is unbiased, since q[n] has the mean
-    :math:`\theta` A[n] although no report has that law. :math:`[\mathrm{RAP}]_{M}` does the same
+    :math:`\theta` A[n], although no report has that law. :math:`[\mathrm{RAP}]_{M}` does the same
     bit by bit. :math:`[\mathrm{IBU}]_{M}` maximises :math:`\sum_z q[n]_z\,\log(\theta A[n])_z`,
-    which is not the likelihood of these reports: the estimate may be consistent, but it throws
-    away which report came through which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
+    which is not the likelihood of these reports: the estimate may be consistent, but it ignores
+    which report came through which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
 
     Parameters
     ----------
     tally : Tally
         Pooled, over mechanisms with the same reports; see `average_mechanism`.
     estimator : callable
-        From a tally of one mechanism to an `Estimate` or a distribution: `inv`, `ibu`, `mle` or
-        your own. For unary encodings only `inv`, or what returns its estimate.
+        A function from a tally of one mechanism to an `Estimate` or a distribution: `inv`, `ibu`,
+        `mle` or your own. For unary encodings it must be `inv`, or a function that returns the
+        estimate of `inv`.
     strict : bool, optional
         As for `combine_results`.
     **options
@@ -176,7 +179,7 @@ def combine_mechanisms(
     Estimate
         ``log_likelihood`` and ``gap`` are those under all the reports, each through its own
         mechanism: the gap says what GIBU could gain. ``status`` and ``n_iter`` are the estimator's
-        own, OFF_SIMPLEX off the simplex.
+        own, except that ``status`` is OFF_SIMPLEX off the simplex.
 
     Raises
     ------
@@ -188,8 +191,8 @@ def combine_mechanisms(
     NotInvertible
         If the average cannot be inverted, though each mechanism may be.
     ValueError
-        If unary encodings are to be combined for another estimator than `inv`: the bits of their
-        average are not those of any encoding, and there is no likelihood to maximise.
+        If unary encodings are to be combined for an estimator other than `inv`: the bits of their
+        average are not those of any encoding, so there is no likelihood to maximise.
 
     References
     ----------

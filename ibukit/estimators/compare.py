@@ -34,12 +34,14 @@ class Contrast(arguments.ReadOnlyArrays):
     Attributes
     ----------
     estimate : float, or ndarray of shape (r,)
-        Of the maximum likelihood estimates. A ratio is inf where only the second value is 0, and
-        1 where both are, because they are equal; its interval then says that nothing is known.
+        The difference or ratio of the maximum likelihood estimates. A ratio is inf where only the
+        second value is 0. Where both are 0 it is 1, because they are equal; its interval then says
+        that nothing is known.
     interval : tuple of two floats, or of two ndarrays of shape (r,)
         Lower and upper ends. The upper end of a ratio may be inf.
     p_value : float, or ndarray of shape (r,)
-        Of the hypothesis that both samples have the same value: the difference is 0, the ratio 1.
+        For the hypothesis that both samples have the same value, that is, that the difference is 0
+        or the ratio 1.
 
     Examples
     --------
@@ -63,15 +65,15 @@ class Comparison(arguments.ReadOnlyArrays):
     Attributes
     ----------
     difference : Contrast
-        Of the first minus the second.
+        The differences: the first tally minus the second.
     level : float
-        Of each interval.
+        Level of each interval.
     method : str
-        Of the intervals and p-values.
+        Method of the intervals and p-values.
     labels : tuple
         Names of the questions.
     ratios : Contrast or None
-        Of the first to the second; None if a weight is negative. See `ratio`.
+        The ratios of the first tally to the second; None if a weight is negative. See `ratio`.
 
     Examples
     --------
@@ -167,60 +169,62 @@ def compare(
 ) -> Comparison:
     r"""Compare two groups or dates: differences and ratios, with p-values.
 
-    For each question w, the difference :math:`w\cdot\theta_1 - w\cdot\theta_2` and the ratio
-    :math:`w\cdot\theta_1 / w\cdot\theta_2` of the distributions behind two tallies. The tallies
-    must be independent samples: of different people, or of the same people with new secrets and
-    new noise. Where the same people report twice, their secrets are alike, and neither
-    intervals nor p-values have their level.
+    For each question w, estimate the difference :math:`w\cdot\theta_1 - w\cdot\theta_2` and the
+    ratio :math:`w\cdot\theta_1 / w\cdot\theta_2`, where :math:`\theta_1` and :math:`\theta_2` are
+    the distributions behind the two tallies. The tallies must be independent samples: of different
+    people, or of the same people with new secrets and new noise. Where the same people report
+    twice, their secrets are alike, so neither the intervals nor the p-values have their level.
 
     - ``"profile"``: the range over all pairs of distributions with
-      :math:`L_1(\theta_1) + L_2(\theta_2)` at most :math:`z^2/2` below its maximum, z the normal
-      quantile. The p-value is that of the likelihood ratio of
+      :math:`L_1(\theta_1) + L_2(\theta_2)` at most :math:`z^2/2` below its maximum, where z is the
+      normal quantile. The p-value is that of the likelihood-ratio test of
       :math:`w\cdot\theta_1 = w\cdot\theta_2`, with one degree of freedom.
     - ``"wald"``: the difference -+ z standard errors, and its normal p-value. The interval of the
-      ratio has the r with :math:`|w\cdot\theta_1 - r\,w\cdot\theta_2|` at most z standard errors
-      [fieller]_.
-    - ``"guaranteed"``: both tallies have guaranteed intervals (see `Estimate.interval`) at the
-      level :math:`\sqrt{\mathrm{level}}`, and the ends are those of their differences and ratios.
-      The p-value is the least 1 - level at which the two intervals have no value in common, rounded
-      up by at most 1 %, and at least 1e-12. These hold at any number of reports.
+      ratio holds each r for which :math:`|w\cdot\theta_1 - r\,w\cdot\theta_2|` is at most z
+      standard errors [fieller]_.
+    - ``"guaranteed"``: both tallies get guaranteed intervals (see `Estimate.interval`) at the level
+      :math:`\sqrt{\mathrm{level}}`, and the ends are those of the differences and ratios of these
+      intervals. The p-value is the least 1 - level at which the two intervals have no value in
+      common, rounded up by at most 1 %, and at least 1e-12. Intervals and p-values hold at any
+      number of reports.
 
-    Intervals and p-value agree: with "profile" and "guaranteed" an interval of level 1 - p ends at
-    a difference of 0, and a ratio of 1. For the first two methods the level holds in the limit of
-    many reports, at distributions without zeros. Where a share is 0 or nearly so, "profile" mostly
-    covers more often than it says; see `Estimate.interval` for what is known, and take "guaranteed"
-    where that matters.
+    Intervals and p-value agree: with "profile" and "guaranteed" the interval of level 1 - p ends at
+    0 for a difference, and at 1 for a ratio. For the first two methods the level holds in the limit
+    of many reports, at distributions without zeros. Where a share is 0 or nearly so, "profile"
+    mostly covers more often than it says; see `Estimate.interval` for what is known, and take
+    "guaranteed" where that matters.
 
     Parameters
     ----------
     tally_1, tally_2 : Tally
-        Over the same secrets. Each may be of another mechanism, or pooled of several.
+        Over the same secrets. Each may come from another mechanism, or be pooled over several.
     of : optional
         The questions, as `Estimate.interval` takes them: weights, weights by label, labels whose
         shares are added up, or districts. None: every probability.
     level : float
-        Of each interval, strictly between 0 and 1. Intervals of several questions do not hold
-        together: multiply p-values by the number of questions, or divide 1 - level by it
-        (Bonferroni).
+        Level of each interval, strictly between 0 and 1. It does not hold for the intervals of
+        several questions together. If they have to hold together, multiply p-values by the number
+        of questions, or divide 1 - level by this number (Bonferroni).
     method : {"profile", "wald", "guaranteed"}
     **options
-        Of "guaranteed": by=None, seed=0, and others of `by`, as `Estimate.interval` takes them.
+        Options of "guaranteed": by=None, seed=0, and the further options of `by`, as
+        `Estimate.interval` takes them.
 
     Returns
     -------
     Comparison
-        With `difference` and `ratio`, each with `estimate`, `interval` and `p_value`; floats for a
-        single question.
+        With `difference` and `ratio`. Each has an `estimate`, an `interval` and a `p_value`, which
+        are floats for a single question.
 
     Raises
     ------
     AlphabetMismatch
-        If the tallies are over different secrets, and as `Estimate.interval`.
+        If the tallies are over different secrets, or where `Estimate.interval` raises it.
     ValueError
-        If both tallies are the same, the method is none of these, or `level` is not between 0 and
-        1.
+        If both tallies are the same, if the method is none of these, or if `level` is not between 0
+        and 1.
     TooLarge
-        If the alphabet is unbounded, or it would take hours.
+        If the alphabet is unbounded, or if the comparison would take hours.
 
     References
     ----------

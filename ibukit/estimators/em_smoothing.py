@@ -29,26 +29,28 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
 
     .. math:: \theta_x\leftarrow\frac{\theta_{x-1}+2\theta_x+\theta_{x+1}}{4},
 
-    at the ends :math:`(2\theta_x+\theta_y)/3` with the neighbour y, divided by the sum; from the
-    uniform distribution. It is the estimator that came with the square wave mechanism. No function
-    is known that it maximises, and the likelihood may fall on the way; `gap` says how far from the
-    maximum it ends. `smooth` chooses how much to smooth from the reports. If reports get lost,
-    M are the probabilities of those seen, the update is divided by the efficiencies, and the
-    average is that of all secrets.
+    or, at the two ends, :math:`(2\theta_x+\theta_y)/3` with the neighbour y; the result is divided
+    by its sum. The iteration begins at the uniform distribution. It is the estimator that came with
+    the square wave mechanism. It is not known to maximise any function, and the likelihood may fall
+    on the way; `gap` says how far from the maximum it ends. Unlike this estimator, `smooth` chooses
+    from the reports how much to smooth. If reports get lost, M holds the probabilities of the
+    reports seen, the update is divided by the efficiencies, and the average is taken over all
+    secrets.
 
     Parameters
     ----------
     tally : Tally
         Of secrets on a line, of one mechanism or pooled over several.
     stop : StoppingRule
-        By default when a step changes the log-likelihood by less than 0.001 nats in total.
+        By default the iteration stops when a step changes the log-likelihood by less than 0.001
+        nats in total.
     max_iter : int
-        At most this many steps.
+        The largest number of steps.
 
     Returns
     -------
     Estimate
-        ``status`` STOPPED, or MAX_ITER where the rule was not met.
+        ``status`` is STOPPED, or MAX_ITER where the rule was not met.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Estimates of many groups, together where they are small, or one after the other."""
+"""Estimates of many groups, made together where groups are small, else one after the other."""
 
 from __future__ import annotations
 

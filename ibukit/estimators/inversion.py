@@ -45,21 +45,21 @@ def inv(tally: Tally | TallyGroups, post: Post = "project") -> Estimate | Estima
     post : str
         Post-processing of v:
 
-        - "none": nothing, which is raw INV;
+        - "none": no post-processing, which is raw INV;
         - "normalize" or "norm-mul": INV-N, negative entries set to 0 and the rest divided by its
           sum;
-        - "project" or "norm-sub": INV-P, which subtracts a number from all entries and sets to 0
-          what is negative then;
-        - "base-pos": negative entries set to 0, and no more;
+        - "project" or "norm-sub": INV-P, which subtracts one number from all entries and sets to 0
+          those that are then negative;
+        - "base-pos": negative entries set to 0, and nothing else changed;
         - "norm": the same number added to all entries, so that they sum to 1;
-        - "norm-cut": the largest entries until they sum to 1, the last of them as well, divided by
-          their sum.
+        - "norm-cut": the largest entries, up to and including the one at which their sum reaches 1,
+          divided by their sum; the others set to 0.
 
     Returns
     -------
     Estimate
-        ``status`` CLOSED_FORM; OFF_SIMPLEX where "none", "base-pos" or "norm" leave no
-        distribution, and then ``gap`` is inf.
+        ``status`` is CLOSED_FORM. Where "none", "base-pos" or "norm" do not leave a distribution,
+        it is OFF_SIMPLEX, and ``gap`` is inf.
 
     Raises
     ------

@@ -72,15 +72,15 @@ def ibu(
 
     .. math:: \theta_x\leftarrow\sum_z q_z\,\frac{\theta_x M_{xz}}{(\theta M)_z}:
 
-    the average posterior of a user's secret. L never falls, and from a full-support start the
-    iteration tends to a maximiser, slowly: the number of steps is a smoothing parameter, so record
-    it with every number. For the maximiser itself `mle` is faster.
+    the average posterior of a user's secret. L never falls, and from a start with full support the
+    iteration tends to a maximiser, but slowly. The number of steps is therefore a smoothing
+    parameter, so record it with every result. For the maximiser itself `mle` is faster.
 
     With `accelerate` the steps are extrapolated (Anderson acceleration of :math:`\log \theta`,
-    damped and safeguarded). The fixed points are the same and L still never falls, but for the ages
-    of `load_adult_ages` under strong geometric noise a few hundred evaluations of the step's
-    formula do what takes the plain iteration more than a hundred thousand. The distributions on the
-    way are no longer those of IBU.
+    damped and safeguarded). The fixed points are the same and L still never falls. For the ages of
+    `load_adult_ages` under strong geometric noise, a few hundred evaluations of the step's formula
+    do what takes the plain iteration more than a hundred thousand; but the distributions on the way
+    are no longer those of IBU.
 
     Parameters
     ----------
@@ -89,30 +89,31 @@ def ibu(
     start : array_like or labelled, shape (k,), optional
         A distribution without zeros; uniform by default.
     stop : Gap, Change, Steps or Discrepancy
-        When to stop; by default when the mean log-likelihood is certified within 1e-6 nats of the
-        maximum.
+        The rule to stop by. By default the iteration stops when the mean log-likelihood is
+        certified within 1e-6 nats of the maximum.
     max_iter : int
         Give up after this many steps.
     strict : bool
         Raise instead of returning an estimate that does not meet the rule.
     accelerate : bool
-        Extrapolate. Only for rules that aim at the maximum: where stopping early is the point
-        (Steps, Discrepancy) a number of extrapolated steps would mean something else.
+        Extrapolate the steps. This is only for rules that aim at the maximum: where stopping early
+        is the point (Steps, Discrepancy), a number of extrapolated steps would mean something else.
 
     Returns
     -------
     Estimate
-        ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or
-        OUT_OF_REACH; ``n_iter`` is the number of steps: evaluations of the step's formula,
-        accelerated or not, after the one at the start; ``gap`` is that of the returned vector.
+        ``status`` is CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or
+        OUT_OF_REACH. ``n_iter`` is the number of steps, accelerated or not, which is the number of
+        evaluations of the step's formula after the one at the start. ``gap`` is that of the
+        returned vector.
 
     Raises
     ------
     InvalidDistribution
-        If `start` is not on the simplex, or has a zero, which no step could ever change, or leaves
-        a seen report a probability too small for a double.
+        If `start` is not on the simplex; if it has a zero, which no step could ever change; or if
+        it gives a seen report a probability too small for a double.
     TypeError
-        If `stop` is not a stopping rule, or `accelerate` no bool.
+        If `stop` is not a stopping rule, or `accelerate` is not a bool.
     ValueError
         If `accelerate` is asked for with a rule that stops early on purpose.
     ConvergenceError
@@ -122,7 +123,7 @@ def ibu(
     -----
     Steps run on one thread, and on n threads inside ``with scipy.fft.set_workers(n)``; the digits
     are the same. On two cores a million rows of bits or 512 x 512 cells gain a factor of 1.6 or
-    more, smaller problems nothing: see ``benchmarks/README.md``.
+    more, but smaller problems gain nothing: see ``benchmarks/README.md``.
 
     References
     ----------
@@ -224,7 +225,8 @@ def gibu(
 
     .. math:: \sum_A\sum_z\mathrm{counts}^A_z\,\log(\theta M^A)_z
 
-    over the simplex, one term a mechanism. It is the same as ``ibu(t1 + t2 + ...)``.
+    over the simplex, with one term for each mechanism. The result is that of
+    ``ibu(t1 + t2 + ...)``.
 
     Parameters
     ----------

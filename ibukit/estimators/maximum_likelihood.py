@@ -35,33 +35,34 @@ def mle(
     .. math:: L(\theta)=\sum_z\mathrm{counts}_z\,\log(\theta M)_z
 
     over the simplex. Where reports get lost with known efficiencies, :math:`(\theta M)_z` is
-    divided by :math:`\sum_z(\theta M)_z`, the share that is seen: :math:`\theta` is the
+    divided by :math:`\sum_z(\theta M)_z`, the share that is seen, so that :math:`\theta` is the
     distribution of all secrets (see `MatrixMechanism`).
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled over several. A `TallyGroups` is estimated group by group, small
-        ones together, and gives one `EstimateGroups`.
+        groups together, and gives one `EstimateGroups`.
     tol : float
         The mean log-likelihood is certified to be within `tol` nats per report of the maximum.
         Doubles reach about 1e-14.
     method : str
-        "auto" takes what suits the tally's mechanisms; ``estimate.method`` says which it was, and
-        why. By name:
+        "auto" takes the method that suits the tally's mechanisms; ``estimate.method`` says which
+        one it was, and why. The methods by name:
 
         - "closed-form": reports of one k-RR mechanism, O(k);
-        - "line": of one geometric mechanism on a line, O(k) per step;
-        - "plane": of one planar mechanism on a large grid, by Fourier transforms, or by constrained
-          Newton steps if few cells of a smaller one have mass;
-        - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many
-          reports of other kinds, alone or pooled with any;
+        - "line": reports of one geometric mechanism on a line, O(k) per step;
+        - "plane": reports of one planar mechanism on a large grid, by Fourier transforms; or, if
+          few cells of a smaller grid have mass, by constrained Newton steps;
+        - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and
+          large numbers of reports of other kinds, alone or pooled with any others;
         - "pooled": k-RR, geometric and dense channels, with normal equations that use their
           structure;
-        - "dense": any, as a matrix;
-        - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few
-          secrets have mass;
-        - "ibu": any, through ``forward`` and ``adjoint``: accelerated `ibu` until the gap is met.
+        - "dense": any reports, as a matrix;
+        - "active-set": any reports, however large the problem, through ``forward`` and ``adjoint``;
+          quick where few secrets have mass;
+        - "ibu": any reports, through ``forward`` and ``adjoint``: accelerated `ibu` until the gap
+          is met.
     strict : bool
         Raise where `tol` is missed. False returns the best estimate found, with the gap that it has
         and the status MAX_ITER.
@@ -69,8 +70,8 @@ def mle(
     Returns
     -------
     Estimate
-        With ``gap <= tol`` on the returned vector. Where the maximiser is not unique it is one of
-        them. The digits do not depend on the number of threads.
+        With ``gap <= tol`` on the returned vector. Where there are several maximisers, the vector
+        is one of them. The digits do not depend on the number of threads.
 
     Raises
     ------
@@ -81,23 +82,24 @@ def mle(
 
     Notes
     -----
-    All but the closed form and `ibu` follow the central path of a primal-dual interior point that
-    keeps both linear maps of the optimality conditions exact, and differ in how they solve for its
-    steps; at the end they put exact zeros where the maximiser has no mass. A matrix is first given
-    to constrained Newton steps with non-negative least squares [wang]_ if it has at most 32
-    secrets, or if `tol` is at most 1e-4. They are quicker where few secrets have mass and no other
-    maximiser exists. Up to 1e-6, three other methods come before the path: if there are at least
-    100 secrets and no more than reports, quasi-Newton steps [byrd]_, which show the zeros where the
-    channel tells secrets well apart; a few accelerated updates and Newton steps for :math:`g = 1`,
-    which are quicker where every secret has mass, and come first if there are more than twice as
-    many secrets as reports; and, where several maximisers may exist, the path among the secrets
-    that may have mass, if they are few of many. Each gives up where it gains too little. Above 1e-6
-    "dense" has zeros where the certificate allows them.
-    "auto" goes on to the next solver that applies where one misses `tol`.
+    All methods but the closed form and `ibu` follow the central path of a primal-dual interior
+    point that keeps both linear maps of the optimality conditions exact, but they differ in how
+    they solve for its steps; at the end they put exact zeros where the maximiser has no mass. A
+    matrix is first given to constrained Newton steps with non-negative least squares [wang]_ if it
+    has at most 32 secrets, or if `tol` is at most 1e-4. These steps are quicker where few secrets
+    have mass and no other maximiser exists. If `tol` is at most 1e-6, three other methods come
+    before the path. One is quasi-Newton steps [byrd]_, taken if there are at least 100 secrets and
+    no more secrets than reports; they show the zeros where the channel tells secrets well apart.
+    Another is a few accelerated updates and Newton steps for :math:`g = 1`; they are quicker where
+    every secret has mass, and come first if there are more than twice as many secrets as reports.
+    The third, for tallies that may have several maximisers, is the path among the secrets that may
+    have mass, if these are few of many. Each method gives up where it gains too little. If `tol` is
+    above 1e-6, "dense" gives zeros where the certificate allows them. Where a solver misses `tol`,
+    "auto" goes on to the next one that applies.
 
     Sums over many reports or cells run on one thread, and on n threads inside
     ``with scipy.fft.set_workers(n)``; the digits are the same. On two cores a million rows of bits
-    gain a factor of 1.7, smaller problems nothing: see ``benchmarks/README.md``.
+    gain a factor of 1.7, but smaller problems gain nothing: see ``benchmarks/README.md``.
 
     References
     ----------

@@ -24,24 +24,25 @@ from ibukit.tally.tally import Tally, check_tally
 class MleSet(MaximiserSet):
     """All maximum likelihood estimates of a tally.
 
-    They are a polytope, of which one estimate is a point.
+    They form a polytope, and each estimate is one of its points.
 
     Attributes
     ----------
     unique : bool
-        Whether there is only one.
+        Whether there is only one estimate.
     dimension : int
-        Of the polytope: 0 where unique.
+        Dimension of the polytope: 0 if the estimate is unique.
     lower, upper : ndarray, shape (k,)
-        The least and the greatest probability that an MLE gives each secret. Equal where unique.
+        The least and the greatest probability that an MLE gives each secret. They are equal if the
+        estimate is unique.
     points : ndarray, shape (p, k)
-        Extreme points. Each of `lower` and `upper` is attained at one of them; there may be more
-        than these.
+        Extreme points. Each entry of `lower` and `upper` is attained at one of these points; there
+        may be further extreme points.
     estimate : Estimate
         The certified MLE that the set was computed from: every member fits the reports as well as
         it does.
     reason : str
-        Why it is unique, or what is left open.
+        Why the estimate is unique, or what is left open.
 
     Examples
     --------
@@ -64,13 +65,14 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
 
     The maximisers of :math:`L(\theta)=\sum_z\mathrm{counts}_z\,\log(\theta G)_z` are
     :math:`\{\theta\text{ on the simplex}:\theta G=\hat\theta G\}`. L is strictly concave in the
-    fitted probabilities :math:`\theta\,G`, so all MLEs share those of one of them, theta_hat, and
-    with them the ratios :math:`g_x`; and none has mass where :math:`g_x` < 1. Of the secrets that
-    are left, linear programmes give the range of each probability. Where it is a point, the reports
-    determine it; where not, no estimator can tell from these reports alone, and a single estimate
-    hides it. If reports get lost, this holds of the distribution among the secrets seen; the MLEs
-    :math:`\theta` of all secrets are a polytope, too, because :math:`\theta\,G` is the same up to
-    the factor :math:`\theta \cdot e`.
+    fitted probabilities :math:`\theta\,G`, so all MLEs share the fitted probabilities of one of
+    them, theta_hat, and with these the ratios :math:`g_x`; and none has mass where :math:`g_x` < 1.
+    For the secrets that are left, linear programmes give the range of each probability. Where this
+    range is a point, the reports determine the probability; where it is not, no estimator can tell
+    the probability from these reports alone, and a single estimate hides that. If reports get lost,
+    all this holds of the distribution among the secrets seen; the MLEs :math:`\theta` of all
+    secrets form a polytope, too, because :math:`\theta\,G` is the same up to the factor
+    :math:`\theta \cdot e`.
 
     Parameters
     ----------
@@ -78,8 +80,8 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
         Of one mechanism or pooled.
     strict : bool
         Raise where the estimate is not certified within 1e-9 nats per report, or an end of a range
-        is not found. False returns the set around the best estimate, whose gap says how good that
-        is, with 0 or 1 for an end that was not found.
+        is not found. False returns the set around the best estimate, whose gap says how good the
+        estimate is, with 0 or 1 for an end that was not found.
 
     Returns
     -------
@@ -88,19 +90,19 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     Raises
     ------
     ConvergenceError
-        If `strict` and one of the two was missed; carries the set as ``.estimate``.
+        If `strict` and one of these two goals was missed; carries the set as ``.estimate``.
     ValueError
         If more than 5,000 secrets can have mass and theory does not say that the MLE is unique.
 
     Notes
     -----
-    The secrets without mass are found with a proof. Let the gap of :math:`\hat\theta` be G and p
-    its fit, and :math:`u_z=p_z/p^*_z` with the fit :math:`p^*` of the MLEs. Then
+    The secrets without mass are found with a proof. Let G be the gap of :math:`\hat\theta` and p
+    its fit, and let :math:`u_z=p_z/p^*_z`, where :math:`p^*` is the fit of the MLEs. Then
     :math:`\sum_{z} q_z\,h(u_{z}) \le G` with :math:`h(u) = u - 1 - \log u` [1]_, hence
     :math:`|u_z-1|\le r_z` where :math:`h(1+r_z)=G/q_z`, and
-    :math:`g^*_x\le\sum_z q_z M_{xz}(1+r_z)/p_z`; a secret where that is below 1 has mass 0 in every
-    MLE. Under k-RR and under geometric noise on a line the MLE has mass only on reported values,
-    whose rows are independent: it is always unique, even where L is not strictly concave.
+    :math:`g^*_x\le\sum_z q_z M_{xz}(1+r_z)/p_z`; a secret for which this bound is below 1 has mass
+    0 in every MLE. Under k-RR and under geometric noise on a line the MLE has mass only on reported
+    values, whose rows are independent: it is always unique, even where L is not strictly concave.
 
     .. [1] :math:`\sum q\log u\le\sum q\,(u-1)-\sum q\,h(u)`, and
        :math:`\sum q\,(u-1)=\sum_x\hat\theta_x g^*_x-1\le0`.

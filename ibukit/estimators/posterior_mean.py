@@ -24,44 +24,44 @@ def posterior_mean(
     max_sweeps: int = 100_000,
     strict: bool = False,
 ) -> Estimate:
-    r"""The posterior mean: of all estimates the least mean squared error.
+    r"""The posterior mean, which of all estimates has the least mean squared error.
 
-    :math:`\mathbb E[P\mid \text{reports}]` or :math:`\mathbb E[F\mid \text{reports}]` under P ~
-    Dirichlet(:math:`\alpha`). The error is averaged over the prior, the secrets and the reports,
-    and summed over the alphabet. The mean alone of `posterior`, as an estimate like every other,
-    with its likelihood and gap.
+    It is :math:`\mathbb E[P\mid \text{reports}]` or :math:`\mathbb E[F\mid \text{reports}]` under P
+    ~ Dirichlet(:math:`\alpha`). The error is averaged over the prior, the secrets and the reports,
+    and summed over the alphabet. Of what `posterior` gives, this is the mean alone, as an estimate
+    like every other, with its likelihood and gap.
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled over several.
     alpha : float, array_like or labelled, shape (k,)
-        The prior's parameter, above 0; a number is taken for every secret.
+        The prior's parameter, above 0; a single number is used for every secret.
     of : str
-        "distribution", of which the users are a sample, or "frequencies" among the users
-        themselves.
+        "distribution" for the distribution of which the users are a sample, or "frequencies" for
+        the frequencies among the users themselves.
     method : str
         "exact", "enumerate" or "gibbs", as for `posterior`.
     rng : numpy.random.Generator, optional
         Needed only by "gibbs".
     max_sweeps : int
-        At most this many sweeps of each of the four Gibbs chains.
+        The largest number of sweeps of each of the four Gibbs chains.
     strict : bool
-        Raise instead of returning what Gibbs has not drawn well enough.
+        Raise instead of returning an estimate for which Gibbs has not drawn well enough.
 
     Returns
     -------
     Estimate
-        ``status`` CLOSED_FORM, for Gibbs CONVERGED or MAX_ITER; for Gibbs ``method`` says the least
-        effective sample size and the largest :math:`\hat R`, and ``n_iter`` the sweeps. It does not
-        aim at the maximum of the likelihood, so ``gap`` is not small. For credible intervals ask
-        `posterior`.
+        ``status`` is CLOSED_FORM. For Gibbs it is CONVERGED or MAX_ITER, ``method`` states the
+        least effective sample size and the largest :math:`\hat R`, and ``n_iter`` is the number of
+        sweeps. The estimate does not aim at the maximum of the likelihood, so ``gap`` is not small.
+        For credible intervals use `posterior`.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and :math:`\hat R` is above 1.01 or the effective sample size below 400; carries
-        ``.estimate``.
+        If `strict`, and :math:`\hat R` is above 1.01 or the effective sample size is below 400;
+        carries ``.estimate``.
     AlphabetMismatch, ValueError, TooLarge, TypeError
         As `posterior`.
 

@@ -80,31 +80,34 @@ def smooth(
 ) -> Estimate | EstimateGroups:
     r"""The maximum penalised likelihood estimate, a smooth distribution.
 
-    Maximise :math:`L(\theta) - \lambda R(\theta)` over the simplex, :math:`\lambda` the penalty.
+    Maximise :math:`L(\theta) - \lambda R(\theta)` over the simplex, where :math:`\lambda` is the
+    penalty.
 
     .. math:: R(\theta)=\sum_{x\sim y}\frac{(\sqrt{\theta_x}-\sqrt{\theta_y})^2}{d(x,y)^2}
 
-    is Good's roughness: small where neighbours have nearly the same probability, relative to how
-    large it is. Neighbours are consecutive integers of a Line, bins of equal width as `pandas.cut`
-    makes them, and cells of a Grid that share a side. Both terms are concave, so that there is one
-    maximiser, whether or not the reports identify the distribution, and it can be certified. It
-    tends to the MLE as the penalty vanishes and to the uniform distribution as it grows.
+    is Good's roughness: it is small where the probabilities of neighbours are nearly the same,
+    relative to their size. Neighbours are consecutive integers of a Line, bins of equal width as
+    `pandas.cut` makes them, and cells of a Grid that share a side. Both terms are concave, so that
+    there is one maximiser, whether or not the reports identify the distribution, and it can be
+    certified. The maximiser tends to the MLE as the penalty vanishes, and to the uniform
+    distribution as the penalty grows.
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled over several, over a Line or a Grid.
     penalty : float, optional
-        In nats times the square of the alphabet's unit, for all reports together. By default
-        `choose_penalty(tally)`, from the reports alone.
+        In nats times the square of the alphabet's unit, for all reports together. By default it is
+        `choose_penalty(tally)`, chosen from the reports alone.
     tol : float
         The penalised mean log-likelihood is certified to be within `tol` nats per report of its
-        maximum; where reports get lost, of that among the distributions of which the same share is
-        seen.
+        maximum. Where reports get lost, this is the maximum among the distributions of which the
+        same share is seen.
     of : str
-        "distribution", of which the users are a sample: :math:`\theta` itself; or "frequencies"
-        among the users themselves: :math:`F_x=\sum_z q_z\,\theta_x M_{xz}/(\theta M)_z`, the mean
-        over the reports of what each says of its sender's secret.
+        "distribution" for :math:`\theta` itself, of which the users are a sample; or "frequencies"
+        for the frequencies among the users themselves:
+        :math:`F_x=\sum_z q_z\,\theta_x M_{xz}/(\theta M)_z`, the mean over the reports of what each
+        says of its sender's secret.
     strict : bool
         Raise where `tol` is missed. False returns the best estimate found, with the status
         MAX_ITER.
@@ -112,60 +115,63 @@ def smooth(
     Returns
     -------
     Estimate
-        ``status`` CONVERGED; ``method`` says the penalty; ``n_iter`` Newton steps at that penalty.
-        ``gap`` is, as for every estimate, computed from what is returned: no distribution is more
-        likely by more nats per report.
+        ``status`` is CONVERGED, ``method`` states the penalty, and ``n_iter`` is the number of
+        Newton steps at that penalty. As for every estimate, ``gap`` is computed from what is
+        returned: no distribution is more likely by more than ``gap`` nats per report.
 
     Raises
     ------
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid, nor bins of equal width.
     TooLarge
-        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k):
-        all but reports of one mechanism of geometric noise on a line, or of planar noise on a grid.
+        If the alphabet has no end; or if it has more than 10,000 elements and a step takes matrices
+        of shape (k, k). It does so for all reports but those of one mechanism of geometric noise on
+        a line, or of planar noise on a grid.
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
-        If `penalty` or `tol` is not a finite number above 0, or `of` neither of its two words.
+        If `penalty` or `tol` is not a finite number above 0, or `of` is neither of its two words.
 
     Notes
     -----
     With :math:`\gamma_x=n\,g_x-\mathrm{penalty}\;\partial R/\partial\theta_x`, where g are the
-    ratios of `ibu`, concavity gives for any :math:`\phi` that its penalised log-likelihood exceeds
-    that of :math:`\theta` by at most :math:`\max \gamma - \theta \cdot \gamma`. A step of Newton's
-    method on :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line (0.4 s
-    of work for 2,000 values, 11 s for 100,000). For one mechanism of planar noise on more than
-    700 cells a step at a given penalty takes conjugate gradients by Fourier transforms, and
-    memory for some vectors of k numbers (6 s of work for 256 x 256 cells). They end where the
-    system is solved to a part in :math:`10^4`, which may cost a step more and leaves the
-    certificate what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of a few
-    thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE
-    is, and may be beyond certifying.
+    ratios of `ibu`, it follows from concavity that the penalised log-likelihood of any :math:`\phi`
+    exceeds that of :math:`\theta` by at most :math:`\max \gamma - \theta \cdot \gamma`. A step of
+    Newton's method on :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line
+    (0.4 s of work for 2,000 values, 11 s for 100,000). For one mechanism of planar noise on more
+    than 700 cells a step at a given penalty takes conjugate gradients by Fourier transforms, and
+    memory for some vectors of k numbers (6 s of work for 256 x 256 cells). The conjugate gradients
+    end where the system is solved to a part in :math:`10^4`, which may cost one more step but does
+    not change the certificate. Otherwise a step takes a matrix of shape (k, k), which suits
+    alphabets of a few thousand values. With a penalty that is a tiny fraction of the default one,
+    the estimate is a row of spikes, like the MLE, and may be impossible to certify.
 
     Where reports get lost, as in an unfolding (``ik.smooth(ik.unfold(counts, matrix).tally)``), the
-    likelihood is that of the reports seen, :math:`\theta` and R are of all secrets, and numbers of
-    events are :math:`n\,\theta_x/\sum_y\theta_y e_y`. The share :math:`\sum_x \theta_x e_x` enters
-    the objective by a term that is not concave: the certificate then holds among distributions with
-    the same share, and the objective is stationary in it. Where secrets are seen very unequally it
-    can have two maxima, and the better one is taken of what is found from the uniform distribution
-    and from the maximum likelihood.
+    likelihood is that of the reports seen, but :math:`\theta` and R are those of all secrets, and
+    numbers of events are :math:`n\,\theta_x/\sum_y\theta_y e_y`. The share
+    :math:`\sum_x \theta_x e_x` enters the objective by a term that is not concave: the certificate
+    then holds among distributions with the same share, and the objective is stationary in it. Where
+    secrets are seen very unequally the objective can have two maxima, so it is maximised from the
+    uniform distribution and from the maximum likelihood, and the better result is taken.
 
-    Which of the two: people drawn from a smooth distribution are not themselves smoothly
-    distributed, and with weak noise the reports tell how they are. :math:`\theta` leaves that out,
-    F takes in as much of it as the reports bear: F is one step of `ibu` from :math:`\theta` and is
-    :math:`\mathbb E[F\mid \text{reports}]` if the users were drawn from :math:`\theta`, the
-    estimate of least squared error then. It is no less likely than :math:`\theta`, tends to
-    :math:`\theta` where reports tell nothing, and is the reports' own distribution where they tell
-    all. Where the frequencies of these users are wanted, take F: with noise so weak that the raw
-    reports are closer to them than :math:`\theta` is, it is as close as the reports.
+    Which `of` to choose: people drawn from a smooth distribution are not themselves smoothly
+    distributed, and with weak noise the reports show how they are in fact distributed.
+    :math:`\theta` leaves this out, while F takes in as much of it as the reports bear. F is one
+    step of `ibu` from :math:`\theta`. If the users were drawn from :math:`\theta`, F is
+    :math:`\mathbb E[F\mid \text{reports}]`, and so the estimate of least squared error. F is no
+    less likely than :math:`\theta`, tends to :math:`\theta` where reports tell nothing, and is the
+    reports' own distribution where they tell all. Where the frequencies of these users are wanted,
+    take F: with noise so weak that the raw reports are closer to these frequencies than
+    :math:`\theta` is, F is as close as the reports.
 
     Why this smoother: it was chosen on the ages of Adult and on Manhattan's check-ins, each at four
-    strengths of rather strong noise. There smoothed EM [silverman]_ and g-modelling [efron]_, with
-    their parameters, too, chosen from the reports alone, were ahead of it by 6 % in mean EMD at
-    most (standard error 5 %), and each was behind by more than 40 % somewhere
-    (``benchmarks/smoothers.py``). On data with heaps at round values, which are not smooth, it can
-    be half as far again from the truth as `ibu` stopped at the best step, and the MLE is no better.
-    Smoothed EM maximises nothing that could be certified, and g-modelling nothing concave.
+    strengths of rather strong noise. There smoothed EM [silverman]_ and g-modelling [efron]_, whose
+    parameters were also chosen from the reports alone, were ahead of it by at most 6 % in mean EMD
+    (standard error 5 %), and each was behind it by more than 40 % somewhere
+    (``benchmarks/smoothers.py``). On data with heaps at round values, which are not smooth, this
+    smoother can be half as far again from the truth as `ibu` stopped at the best step; but the MLE
+    is no better. Smoothed EM maximises nothing that could be certified, and g-modelling maximises
+    nothing concave.
 
     References
     ----------
@@ -242,11 +248,11 @@ def choose_penalty(tally: Tally) -> float:
     .. math:: \arg\max_\lambda\;\log\frac{\int e^{L-\lambda R}}{\int e^{-\lambda R}}.
 
     Read as a prior, :math:`\exp (-\lambda\,R(\theta))` is a Bingham distribution of
-    :math:`\sqrt{\theta}` on the sphere. Both integrals are over that sphere by Laplace's
-    approximation, the second around the uniform distribution: up to a constant the logarithm is
-    :math:`L-\lambda R+\tfrac{k-1}{2}\log\lambda-\tfrac12\log\det H` at the penalised maximum, H the
-    second derivatives there along the sphere. It needs neither the truth nor random splits of the
-    reports: the same tally gives the same penalty.
+    :math:`\sqrt{\theta}` on the sphere. Both integrals are over that sphere and are taken by
+    Laplace's approximation, the second one around the uniform distribution. Up to a constant the
+    logarithm is :math:`L-\lambda R+\tfrac{k-1}{2}\log\lambda-\tfrac12\log\det H` at the penalised
+    maximum, where H holds the second derivatives along the sphere. The choice needs neither the
+    truth nor random splits of the reports: the same tally gives the same penalty.
 
     Parameters
     ----------
@@ -256,26 +262,27 @@ def choose_penalty(tally: Tally) -> float:
     Returns
     -------
     float
-        In nats times the square of the alphabet's unit, to about a hundredth of itself; on a plane
-        see the notes. Where the reports show no departure from the uniform distribution, it is
-        large enough to make the estimate uniform.
+        In nats times the square of the alphabet's unit, found to about a hundredth of itself (for
+        planes see the notes). Where the reports show no departure from the uniform distribution, it
+        is large enough to make the estimate uniform.
 
     Raises
     ------
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid, nor bins of equal width.
     TooLarge
-        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k):
-        all but reports of one mechanism of geometric noise on a line, or of planar noise on a grid.
+        If the alphabet has no end; or if it has more than 10,000 elements and a step takes matrices
+        of shape (k, k). It does so for all reports but those of one mechanism of geometric noise on
+        a line, or of planar noise on a grid.
 
     Notes
     -----
-    For one mechanism of planar noise on more than 700 cells :math:`\log \det H` is not computed,
-    but how it changes with the penalty:
+    For one mechanism of planar noise on more than 700 cells it is not :math:`\log \det H` that is
+    computed, but only how it changes with the penalty:
     :math:`d\,\log \det H / d\,\log \lambda = \operatorname{tr} H^{-1}\,H'` is the mean of k + x .
     (H' - H) x over random x of covariance :math:`H^{-1}`, of which sixteen are drawn by conjugate
-    gradients, the same ones for every tally. This leaves the penalty uncertain by a few
-    hundredths of itself, which costs less than a nat of evidence.
+    gradients, the same ones for every tally. This leaves the penalty uncertain by a few hundredths
+    of itself, which costs less than a nat of evidence.
 
     References
     ----------

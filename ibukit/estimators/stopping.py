@@ -1,4 +1,4 @@
-"""Stopping rules of iterations. They have names, because published figures depend on them."""
+"""Stopping rules of iterations, with names because published figures depend on them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Iterate:
 
     @property
     def gap(self) -> float:
-        """The certificate at theta, nats per report."""
+        """The certificate at theta, in nats per report."""
         return gap_of(self.p, self.g)
 
     @cached_property
     def log_likelihood(self) -> float:
-        """L at theta, nats, total."""
+        """The log-likelihood L at theta, in nats, of all reports together."""
         return log_likelihood_of(self.tally, self.p)
 
     @cached_property
@@ -66,11 +66,12 @@ class Iterate:
 
 
 class StoppingRule(Protocol):
-    """Decides from this iterate and the one before (None at the start).
+    """Decides whether to stop, from this iterate and the one before (None at the start).
 
-    A protocol: whatever has the method `met` is a rule of `ibu` and `gibu`, and need not inherit
-    from it. An iterate has `n_iter`, `distribution` (k,), `gap` and `log_likelihood`, and `tally`.
-    A frozen dataclass has the repr by which the tables of `replicate` tell rules apart.
+    This is a protocol: any object with the method `met` is a rule for `ibu` and `gibu`, and need
+    not inherit from this class. An iterate has `n_iter`, `distribution` (k,), `gap` and
+    `log_likelihood`, and `tally`. A frozen dataclass has the repr by which the tables of
+    `replicate` tell rules apart.
 
     Examples
     --------
@@ -116,7 +117,7 @@ class EarlyRule(StoppingRule, Protocol):
 class Gap:
     """Stop when the likelihood is certified to be near its maximum.
 
-    No distribution can have a mean log-likelihood above this one's by more than `tol`.
+    No distribution can then have a mean log-likelihood that is higher by more than `tol`.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class Gap:
 class Change:
     r"""Stop when a step changes little, as the papers do.
 
-    It says nothing about how far the maximum is.
+    The size of a step says nothing about how far away the maximum is.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Steps:
-    """Stop after exactly `n` steps: early on purpose, like PRIVIC's 5 or 10.
+    """Stop after exactly `n` steps: early on purpose, like PRIVIC's 5 or 10 steps.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ class Steps:
         return now.n_iter >= self.n
 
     def out_of_reach(self, now: Iterate) -> bool:
-        """Never: steps can always be taken."""
+        """Always False: further steps can always be taken."""
         return False
 
 
@@ -217,33 +218,34 @@ class Steps:
 class Discrepancy:
     r"""Stop when the fit is as good as chance allows.
 
-    The deviance has then first fallen to its degrees of freedom. The deviance is
+    The rule is met as soon as the deviance has fallen to its degrees of freedom. The deviance is
     :math:`2\sum_z\mathrm{counts}_z\,\log\frac{q_z}{P(z)}` over the reports seen. If the reports are
-    drawn from P, its mean is the number of distinct reports less one for each mechanism, where each
-    is expected often. Where some are expected seldom, such as those far from all secrets under
-    unbounded noise, its mean is larger: that of :math:`\sum_{z} t(n\,P(z))` over the reports seen,
-    again less one for each mechanism, with
+    drawn from P and each is expected often, its mean is the number of distinct reports less one for
+    each mechanism. Where some reports are expected seldom, such as those far from all secrets under
+    unbounded noise, its mean is larger: it is the mean of :math:`\sum_{z} t(n\,P(z))` over the
+    reports seen, again less one for each mechanism, with
     :math:`t(\mu)=\mathbb E\bigl[2C\log\tfrac C\mu\mid C\ge1\bigr]` for a Poisson C of mean
-    :math:`\mu`. The rule takes this sum, at the fit in hand, for the degrees of freedom; t is 1 for
-    large :math:`\mu`.
+    :math:`\mu`. The rule takes this sum, computed at the current fit, for the degrees of freedom; t
+    is 1 for large :math:`\mu`.
 
-    The means are those of secrets that are a sample themselves. For the distribution of these n
-    users alone they are a little too large, by :math:`\sum_{xz} \theta_x\,M_{xz}^{2} / P(z) - 1`,
-    which is much where the mechanism hardly hides anything. Where nearly every report is different
-    (RAPPOR with many bits) the deviance says nothing about the fit.
+    These means hold where the secrets are themselves a sample. For the distribution of these n
+    users alone they are too large by :math:`\sum_{xz} \theta_x\,M_{xz}^{2} / P(z) - 1`: usually a
+    little, but a great deal where the mechanism hardly hides anything. Where nearly every report is
+    different (RAPPOR with many bits) the deviance says nothing about the fit.
 
     Parameters
     ----------
     factor : float
-        Stop at the degrees of freedom plus `factor` - 1 times the number that they would have if
+        Stop at the degrees of freedom plus (`factor` - 1) times the number that they would be if
         each report were expected often.
 
     Notes
     -----
     Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as
-    soon as the gap proves that no fit reaches the degrees of freedom of the fit in hand. The model
-    need not be wrong: chance makes the deviance of the truth itself larger than its mean nearly
-    half of the time, and the MLE's is lower only by as much noise as it fits.
+    soon as the gap proves that no fit reaches the degrees of freedom of the current fit. This need
+    not mean that the model is wrong: chance makes the deviance of the truth itself larger than its
+    mean nearly half of the time, and the deviance of the MLE is lower only by as much noise as the
+    MLE fits.
 
     References
     ----------

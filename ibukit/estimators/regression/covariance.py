@@ -19,16 +19,16 @@ FLAT_SHARE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """Covariance of coefficients by which others are computed with the delta method.
+    """Covariance of coefficients, from which others are computed by the delta method.
 
     Parameters
     ----------
     matrix : ndarray, shape (p, p)
-        On the directions about which the reports say something.
+        The covariance on the directions about which the reports say something.
     flat : ndarray, shape (p, f)
         The other directions, orthonormal columns.
     eigenvalues : ndarray, shape (p,)
-        Of the observed information per report, rising.
+        Eigenvalues of the observed information per report, in rising order.
     """
 
     matrix: Floats
@@ -37,9 +37,9 @@ class Covariance:
 
     @classmethod
     def at(cls, observed: Floats, total: float, scores: Floats | None = None) -> Covariance:
-        """Return that of an information of `total` reports; the sandwich if `scores` is given.
+        """Return the covariance for an information of `total` reports, or the sandwich by `scores`.
 
-        That is the covariance of the gradient, shape (p, p).
+        `scores` is the covariance of the gradient, shape (p, p).
         """
         values, vectors = eigh(observed / total)
         flat = values <= FLAT_EIGENVALUE
@@ -49,7 +49,7 @@ class Covariance:
         return cls(matrix, vectors[:, flat], values)
 
     def standard_errors(self, gradients: Floats) -> Floats:
-        """Return those of functions with these gradients, (..., p) in, (...) out; inf if flat."""
+        """Return errors of functions by their gradients, (..., p) in, (...) out; inf if flat."""
         variances = np.einsum("...a,ab,...b->...", gradients, self.matrix, gradients)
         lost = ((gradients @ self.flat) ** 2).sum(axis=-1)
         undetermined = lost > FLAT_SHARE * (gradients**2).sum(axis=-1)

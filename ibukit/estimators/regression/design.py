@@ -16,8 +16,8 @@ from ibukit._ground.extras import missing_extra
 from ibukit.errors import CollinearDesign
 
 INTERCEPT = "intercept"
-# Columns whose part outside the span of the others is smaller, relative to them, are combinations
-# of these: beyond it coefficients have no digit that rounding leaves.
+# Columns whose part outside the span of the others is smaller than this, relative to the columns,
+# are combinations of the others: rounding would leave no digit of their coefficients.
 MIN_INDEPENDENT = 1e-9
 # Range of the largest entry of a column, whose square a double must hold.
 MIN_COLUMN, MAX_COLUMN = 1e-100, 1e100
@@ -32,7 +32,7 @@ class Covariates:
     labelled: bool = False
 
     def read(self, X: Any) -> Floats:
-        """Return the columns of other people, the intercept first, shape (m, d + 1)."""
+        """Return the columns for other people, the intercept first, shape (m, d + 1)."""
         if self.spec is not None:
             if isinstance(X, str) or not hasattr(X, "columns"):
                 raise TypeError(
@@ -73,7 +73,7 @@ def read_design(X: Any, data: Any) -> tuple[Covariates, Floats]:
 
 
 def whitened(columns: Floats, weights: Floats, names: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Return columns R^-1 of mean square 1 that are orthogonal, and R; CollinearDesign if none.
+    """Return columns R^-1, orthogonal and of mean square 1, and R; CollinearDesign if none are.
 
     Means are weighted. Likelihoods are then of the same scale in all directions, whatever the units
     of the covariates, and the coefficients are R^-1 times those of the new columns.
@@ -106,7 +106,7 @@ def whitened(columns: Floats, weights: Floats, names: tuple[str, ...]) -> tuple[
 def _refuse_dependent(
     columns: Floats, others: list[int], column: int, names: tuple[str, ...]
 ) -> None:
-    """Raise CollinearDesign, which names a column and those that it is a combination of."""
+    """Raise CollinearDesign, which names a column and the others that it is a combination of."""
     found = np.linalg.lstsq(columns[:, others], columns[:, column], rcond=None)[0]
     used = [names[other] for other, c in zip(others, found, strict=True) if abs(c) > 1e-6]
     if len(others) == len(columns):

@@ -41,7 +41,7 @@ class Fitted(ReadOnlyArrays):
     n_rows : int
         Number of rows that were given.
     kept : ndarray of int, shape (n,)
-        Those of the respondents of positive weight.
+        The rows of the respondents with positive weight.
     data : frame or None
     """
 
@@ -98,7 +98,7 @@ class Fitted(ReadOnlyArrays):
         return found
 
     def errors(self, gradients: Floats) -> Floats:
-        """Return standard errors of functions by their gradients, (..., p), by those of X."""
+        """Return standard errors of functions by their gradients in coefficients of X, (..., p)."""
         by_secret = gradients.reshape(*gradients.shape[:-1], *self.inner.shape)
         inner: Floats = (by_secret @ self.to_covariates).reshape(gradients.shape)
         return self.covariance.standard_errors(inner)

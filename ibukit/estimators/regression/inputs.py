@@ -60,7 +60,7 @@ def mechanisms_of(mechanism: Any, by: Any, n: int, name: str) -> list[tuple[Mech
             "say which mechanism each report came through"
         )
     else:
-        # A text, which is iterable, is none of them.
+        # A text, which is iterable, is neither.
         given = None if isinstance(mechanism, str) else mechanism
         each = arguments.items("mechanism", given, "a mechanism, or one for each report")
     rows: dict[Any, list[int]] = {}
@@ -95,7 +95,7 @@ def _by_values(mechanism: Any, by: Any, n: int, name: str) -> Iterable[Mechanism
 def likelihood_rows(
     reports: Any, groups: list[tuple[Mechanism, Ints]], codes: bool, n: int
 ) -> tuple[Floats, Ints, Alphabet]:
-    """Return log P(z | s) of the distinct reports, (s, k), the row of each, and the secrets."""
+    """Return log P(z | s) of distinct reports, (s, k), each respondent's row, and the secrets."""
     alphabet = groups[0][0].alphabet
     at, rows, start = np.empty(n, dtype=np.int64), [], 0
     for mechanism, members in groups:
@@ -182,7 +182,7 @@ def weights_of(weights: Any, n: int) -> Floats:
 
 
 def refuse_bad_weights(name: str, weights: Floats) -> None:
-    """Raise ValueError unless weights are finite, not negative, and of a sum that can be kept."""
+    """Raise ValueError unless weights are finite, not negative, and their sum can be kept."""
     bad = ~((weights >= 0) & np.isfinite(weights))
     if bad.any():
         raise ValueError(

@@ -25,7 +25,7 @@ from ibukit._ground.arguments import Floats, Ints
 
 
 class Derivatives(NamedTuple):
-    """Return log-likelihood, gradient and observed information at some coefficients."""
+    """The log-likelihood, its gradient and the observed information at some coefficients."""
 
     value: float
     gradient: Floats
@@ -43,9 +43,10 @@ class Likelihood:
     design : ndarray, shape (n, d + 1)
         Covariates of each respondent.
     log_rows : ndarray, shape (s, k)
-        Logarithms of the probabilities of the distinct reports; -inf where a secret excludes one.
+        Logarithms of the probabilities of the distinct reports; -inf where a secret excludes a
+        report.
     at : ndarray of int, shape (n,)
-        The row of `log_rows` of each respondent.
+        The row of `log_rows` that belongs to each respondent.
     weights : ndarray, shape (n,)
         Above 0; ones if respondents count equally.
     """

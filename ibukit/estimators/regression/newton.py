@@ -3,9 +3,9 @@
 Where the observed information is positive definite a step is Newton's. Elsewhere it is the better
 of two. One is that of the gradient form of EM, in which the information of the secrets takes its
 place: it is uphill everywhere, and equals EM to first order (Lange 1995), but it is slow where the
-noise is strong. The other is Newton's by absolute eigenvalues. Steps are halved until the
+noise is strong. The other is Newton's step by absolute eigenvalues. Steps are halved until the
 likelihood rises enough (Armijo). A stationary point with a direction upwards, a saddle, is left
-along it.
+along that direction.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ibukit.estimators.regression.likelihood import Derivatives, Likelihood
 
 # Gradient per report, in units of the orthonormal design, at which iterations end.
 GRADIENT_TARGET = 1e-13
-# Largest change of a linear predictor in one step, if all are smaller: odds change by a factor of
-# at most e^10. Larger ones may double.
+# Largest change of a linear predictor in one step, if all predictors are smaller: odds change by a
+# factor of at most e^10. Larger predictors may double.
 MAX_CHANGE = 10.0
 # Share of the expected rise that a step must have (Armijo).
 MIN_RISE = 1e-4
@@ -41,7 +41,7 @@ RIDGE = 1e-12
 
 
 class Found(NamedTuple):
-    """Return where the iterations ended."""
+    """The point at which the iterations ended."""
 
     coefficients: Floats
     derivatives: Derivatives
@@ -57,7 +57,7 @@ def maximise(
 ) -> Found:
     """Climb from `start`, in the directions of the columns of `basis`, (p, m), if it is given.
 
-    The end is where the largest component of the gradient per report is at most `target`.
+    The climb ends where the largest component of the gradient per report is at most `target`.
     """
     coefficients, now = start, likelihood.derivatives(start)
     for n_iter in range(max_iter):

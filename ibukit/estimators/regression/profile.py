@@ -1,8 +1,8 @@
 """Profile-likelihood intervals of single coefficients.
 
-The ends of the interval of b = a . beta are where twice the fall of the profile likelihood,
-max {l(beta) : a . beta = b}, reaches z^2. Each value of the profile is a maximum along the
-directions orthogonal to a, from the maximum at a value nearby.
+The ends of the interval of b = a . beta are where twice the fall of the profile likelihood, max
+{l(beta) : a . beta = b}, reaches z^2. Each value of the profile is a maximum along the directions
+orthogonal to a, sought from the maximum at a value nearby.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_STEPS = 200
 GRADIENT_TARGET = 1e-9
 # Error of an end, relative to the half-width of Wald's interval.
 END_TOLERANCE = 1e-9
-# Relative rise above the maximum from which another maximum was found, and no rounding.
+# Relative rise above the maximum beyond which it is not rounding but another maximum.
 ROUNDING = 1e-9
 
 

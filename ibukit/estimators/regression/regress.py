@@ -62,45 +62,49 @@ def regress(
     Parameters
     ----------
     X : array_like or frame, shape (n, d), or str
-        Covariates, a row for each respondent; an intercept is added. With `data` a formula, such as
-        ``"age + C(region)"``, as the package formulaic reads it. A formula is code that is run:
-        take none from strangers.
+        Covariates, with a row for each respondent; an intercept is added. Together with `data` it
+        may be a formula, such as ``"age + C(region)"``, as the package formulaic reads it. A
+        formula is code that is run: accept none from strangers.
     reports : sequence, n reports, or str
-        One for each respondent, as `Mechanism.tally` takes them, or a column of `data`.
+        One report for each respondent, as `Mechanism.tally` takes them, or a column of `data`.
     mechanism : Mechanism, sequence of them, function or mapping
-        One for all, or a sequence of one for each respondent, all over the same secrets. Together
-        with `by` a mapping from values to mechanisms, or a function of a value.
+        One mechanism for all respondents, or a sequence with one for each, all over the same
+        secrets. Together with `by`, a mapping from values to mechanisms, or a function from a value
+        to a mechanism.
     data : frame, optional
-        Has the columns that the formula uses, and those that other arguments name by a text.
+        The frame with the columns that the formula uses, and with those that other arguments name
+        by a string.
     by : sequence, n values, or str, optional
-        Says which mechanism each report came through, such as its epsilon.
+        Values that say which mechanism each report came through, such as its epsilon.
     weights : array_like, shape (n,), or str, optional
         Weights of a survey, finite and not negative. Standard errors are then those of the design
-        (the sandwich). They do not count equal respondents: give each of those a row.
+        (the sandwich). A weight is not a number of equal respondents: give each of these a row of
+        their own.
     strata, clusters : sequence, n labels, or str, optional
         The stratum and the cluster in which each respondent was drawn, as for `Tally.from_table`.
         With either, standard errors are those of the design. People who report several times are
         clusters.
     replicate_weights : array_like, shape (n, R), or sequence of str, optional
-        Replicates of `weights`, the weight included, or their columns of `data`. Standard errors
-        are then those of estimates with each of them, whatever made them: see `Tally.from_table`.
-        Leave strata and clusters out with them, because they already express these.
+        Replicates of `weights`, the weight included, or the columns of `data` that hold them.
+        Standard errors are then computed from the estimates with each replicate, whatever method
+        made the replicates: see `Tally.from_table`. Leave out strata and clusters, because the
+        replicates already express them.
     codes : bool
-        Reports that can be listed are places 0..m-1 in their list instead of labels.
+        If True, reports that can be listed are given as places 0..m-1 in their list, not as labels.
     start : array_like, shape (d + 1, k - 1), optional
         Coefficients at which to begin; by default those of equal odds, 0.
     max_iter : int
         Largest number of steps.
     tol : float
-        A point is stationary if its largest gradient per report, in the units of
-        `Regression.gradient`, is at most this.
+        A point counts as stationary if its largest gradient per report, in the units of
+        `Regression.gradient`, is at most `tol`.
     strict : bool
-        Raise ConvergenceError if `tol` was missed, instead of returning the best found.
+        Raise ConvergenceError if `tol` was missed, instead of returning the best point found.
 
     Returns
     -------
     Regression
-        Its `local_maximum` says whether the point is a proven local maximum, or stationary only.
+        Its `local_maximum` says whether the point is a proven local maximum, or only stationary.
 
     Raises
     ------
@@ -110,7 +114,7 @@ def regress(
         If the likelihood rises as coefficients go to infinity: some people have an estimated
         probability of 0 for a secret.
     ValueError, TypeError
-        If arguments do not suit each other, or a value is missing.
+        If arguments do not fit together, or if a value is missing.
     AlphabetMismatch
         If a report is unknown, or mechanisms are over different secrets.
     ImpossibleReport

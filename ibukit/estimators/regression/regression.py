@@ -40,8 +40,8 @@ class Regression(ReadOnlyArrays):
     Attributes
     ----------
     coefficients : ndarray, shape (d + 1, k - 1)
-        Changes of the log-odds of each secret against the baseline, by unit of each variable: a row
-        for each of `variables`, the intercept first, and a column for each of `secrets`.
+        Changes of the log-odds of each secret against the baseline, per unit of each variable: a
+        row for each of `variables`, the intercept first, and a column for each of `secrets`.
     variables : tuple of str
         Names of the rows.
     secrets : tuple
@@ -49,13 +49,14 @@ class Regression(ReadOnlyArrays):
     alphabet : Alphabet
         All secrets; the first is the baseline, whose coefficients are 0.
     log_likelihood : float
-        Log-probability of the reports, in nats; of weighted ones the weighted sum.
+        Log-probability of the reports, in nats; if they are weighted, the weighted sum.
     gradient : float
-        Largest component of its gradient, per report, by the coefficients of the orthonormal design
-        (columns of mean square 1, whose span is that of the covariates): 0 at a stationary point.
+        Largest component of the gradient of the log-likelihood, per report, by the coefficients of
+        the orthonormal design (columns of mean square 1, whose span is that of the covariates). It
+        is 0 at a stationary point.
     eigenvalues : ndarray, shape (p,)
-        Of the observed information per report in the same units, rising. All are positive at a
-        proper maximum.
+        Eigenvalues of the observed information per report in the same units, in rising order. All
+        are positive at a proper maximum.
     n : int or float
         Number of reports, or the sum of their weights.
     n_iter : int
@@ -88,18 +89,20 @@ class Regression(ReadOnlyArrays):
     def local_maximum(self) -> bool:
         """True if the certificate proves a local maximum, at which the information is positive.
 
-        False if the iterations missed a stationary point, or if it is only that: a direction is
-        flat or leads upwards. The likelihood is not concave, so no certificate excludes a higher
-        maximum elsewhere; another `start` of `regress` may look for one.
+        False if the iterations missed a stationary point, or if the point is only stationary,
+        because some direction is flat or leads upwards. The likelihood is not concave, so no
+        certificate excludes a higher maximum elsewhere; another `start` of `regress` may look for
+        one.
         """
         return self.status is Status.CONVERGED and bool(self.eigenvalues[0] > FLAT_EIGENVALUE)
 
     def covariance(self) -> Floats:
         """Return covariances of the coefficients, shape (p, p); inf where nothing is known.
 
-        They are in the order of `to_frame`: all variables of the first secret, then of the next.
-        The inverse of the observed information; of weighted or clustered reports the sandwich, and
-        with replicate weights their scale times the sum of squared deviations of the estimates.
+        They are in the order of `to_frame`: all variables of the first secret, then those of the
+        next. They are the inverse of the observed information; for weighted or clustered reports
+        they are the sandwich, and with replicate weights the scale of these times the sum of
+        squared deviations of the estimates.
 
         Raises
         ------
@@ -126,11 +129,12 @@ class Regression(ReadOnlyArrays):
         r"""Return the ends of an interval of each coefficient, both of their shape.
 
         - ``"wald"``: the estimate -+ z standard errors, with z the normal quantile. If the errors
-          are by the design of a survey, it is that of Student's distribution, with as many degrees
-          of freedom as there are units (clusters, or reports) minus strata, or replicates minus 1.
-        - ``"profile"``: where twice the fall of the likelihood, maximised over all other
-          coefficients, stays below :math:`z^{2}`. Its level is closer to `level` where reports are
-          few; an end is infinite where the likelihood never falls that far.
+          come from the design of a survey, z is the quantile of Student's distribution. Its degrees
+          of freedom are the number of units (clusters, or reports) minus that of strata, or the
+          number of replicates minus 1.
+        - ``"profile"``: the values at which twice the fall of the log-likelihood, maximised over
+          all other coefficients, stays below :math:`z^{2}`. Its level is closer to `level` where
+          reports are few; an end is infinite where the likelihood never falls that far.
 
         Parameters
         ----------
@@ -141,11 +145,13 @@ class Regression(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or the method is none of these.
+            If `level` is not between 0 and 1, or if the method is none of these.
         WeightsRefused
-            If reports are weighted or clustered ("profile"), whose likelihood has no such level.
+            If reports are weighted or clustered and the method is "profile": their likelihood has
+            no such level.
         ConvergenceError
-            If the profile finds a higher likelihood; `start` of `regress` takes it.
+            If the profile finds a higher likelihood; the message gives its coefficients as `start`
+            for `regress`.
 
         Examples
         --------
@@ -186,8 +192,9 @@ class Regression(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns coefficient, standard_error, z, p_value (of a coefficient of 0, two-sided, by
-            Wald, with the distribution of `interval`), lower and upper. Index: (secret, variable).
+            Columns coefficient, standard_error, z, p_value (for the hypothesis that the coefficient
+            is 0, two-sided, by Wald, with the distribution of `interval`), lower and upper. Index:
+            (secret, variable).
 
         Examples
         --------
@@ -223,7 +230,8 @@ class Regression(ReadOnlyArrays):
         Parameters
         ----------
         X : array_like or frame, shape (m, d)
-            As `regress` takes it; if that was a formula, a frame with its columns.
+            As `regress` takes it; if `regress` was given a formula, a frame with the columns of the
+            formula.
 
         Examples
         --------
@@ -272,8 +280,9 @@ class Regression(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns probability, standard_error, lower and upper: Wald, by the delta method, cut to
-            [0, 1]; for people with the covariates of the respondents. Index: (group, secret).
+            Columns probability, standard_error, lower and upper. Intervals are by Wald and the
+            delta method, cut to [0, 1], and hold for people with the covariates of the respondents.
+            Index: (group, secret).
 
         Examples
         --------
@@ -317,8 +326,8 @@ class Regression(ReadOnlyArrays):
         They are averages over the respondents, by their weights, of the derivatives
         :math:`\partial P(s\mid x_i)/\partial x_{ij}`, and sum to 0 over the secrets. Errors are by
         the delta method, for people with the covariates of the respondents. A column of a formula
-        is a variable of its own: of an interaction or a polynomial, differences of `predict` say
-        more.
+        is a variable of its own; for an interaction or a polynomial, differences of `predict`
+        therefore say more.
 
         Parameters
         ----------
@@ -364,7 +373,7 @@ class Regression(ReadOnlyArrays):
             return self._fitted.covariance.standard_errors(self._fitted.every_coefficient)
 
     def _quantile(self, level: float) -> float:
-        """Half-width of an interval in standard errors: of Student if these are by a design."""
+        """Half-width of an interval in standard errors; Student's if these come from a design."""
         level, survey = arguments.fraction("level", level, "()"), self._fitted.survey
         return normal_quantile(level) if survey is None else survey.quantile(level)
 

@@ -93,7 +93,7 @@ def replicate_deviations(
 ) -> Floats:
     """Return estimates with replicate weights minus the estimate `centre`, shape (R, p).
 
-    The last three are as `refuse_if_separated` takes them.
+    The last three arguments are as `refuse_if_separated` takes them.
     """
     moved = np.empty((len(replicates), centre.size))
     for index, weights in enumerate(replicates):

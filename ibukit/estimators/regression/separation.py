@@ -1,4 +1,4 @@
-"""Tests for separated designs: the likelihood goes on rising as coefficients go to infinity."""
+"""Tests for separated designs, whose likelihood keeps rising as coefficients go to infinity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibukit.errors import SeparatedDesign
 from ibukit.estimators.regression.likelihood import Derivatives, Likelihood
 
 # Eigenvalue per report below which a direction may lead to infinity. Where probabilities have come
-# within 1e-6 of 0 or 1 for all whom it separates, the information about it is smaller.
+# within 1e-6 of 0 or 1 for all people whom it separates, the information about it is smaller.
 NEARLY_FLAT = 1e-6
 # Lengths of the steps along a ray that is tested, in units of the largest linear predictor. Where a
 # threshold separates people who are close to each other, predictors have come to thousands.
@@ -31,11 +31,11 @@ def refuse_if_separated(
     names: tuple[str, ...],
     secrets: tuple[object, ...],
 ) -> None:
-    """Raise SeparatedDesign if the likelihood never falls along a ray, and falls on its way back.
+    """Raise SeparatedDesign if the likelihood never falls along a ray, but falls the opposite way.
 
     Such a ray is a proof that no higher point than those far out on it is near: the supremum is not
     attained, or not here. A likelihood that is constant along the ray, because the mechanism hides
-    the difference, does not fall on the way back.
+    the difference, does not fall in the opposite direction either.
     """
     values, vectors = eigh(now.observed / likelihood.total)
     if values[0] > NEARLY_FLAT:

@@ -1,4 +1,4 @@
-"""Counts, background and response of an unfolding, as people have them."""
+"""Counts, background and response of an unfolding, in the forms in which people have them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _flat_response(matrix: Any) -> tuple[Any, Grid | None, Grid | None]:
 
 
 def _ndim(values: Any) -> int:
-    """The number of dimensions of an array, a frame or nested lists, which need not be even."""
+    """The number of dimensions of an array, a frame or nested lists, which may be uneven."""
     if isinstance(values, (list, tuple)):
         return 1 + (_ndim(values[0]) if values else 0)
     return int(getattr(values, "ndim", 0))
@@ -187,5 +187,5 @@ def _number_cells(index: list[Any], columns: list[Any], grid: Grid) -> bool:
 
 
 def _levels(label: Any) -> tuple[Any, ...]:
-    """The levels of a label; that of a plain index has one."""
+    """The levels of a label; a label of a plain index has one."""
     return label if isinstance(label, tuple) else (label,)

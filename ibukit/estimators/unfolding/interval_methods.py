@@ -69,11 +69,11 @@ class PoissonIntervals:
     def of_shares(
         self, functionals: LinearFunctionals, level: float, method: str, options: dict[str, Any]
     ) -> Ends:
-        """Return the ends of the shares w . lambda / sum lambda, by another method than Wald's."""
+        """Return the ends of the shares w . lambda / sum lambda, by a method other than Wald's."""
         if method == "bootstrap":
             low, high = [], []
             for lam in self._draws(level, method, **options):
-                # Without a signal no share is determined, and a draw says all that is possible.
+                # Without a signal no share is determined, and the draw leaves all possible values.
                 some = lam.sum() > 0
                 shares = functionals.values(lam / lam.sum()) if some else None
                 low.append(functionals.least if shares is None else shares)
@@ -100,7 +100,7 @@ class PoissonIntervals:
         return (PoissonProfile if method == "profile" else GarwoodRegion)(model, level)
 
     def _draws(self, level: float, method: str, draws: int = 1000, seed: int = 0) -> list[Floats]:
-        """Return the most likely numbers of drawn counts, for the bootstrap."""
+        """Return the most likely numbers behind drawn counts, for the bootstrap."""
         draws, rng = enough_draws(draws, (1 + level) / 2), seeded(seed)
         model = self._model.check_whole(method)
         expected = self._numbers @ model.response + model.background

@@ -1,4 +1,4 @@
-"""Maximum of a Poisson likelihood with a known background, by a sequence of multinomial ones."""
+"""Maximum of a Poisson likelihood with a known background, by multinomial maxima in turn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIN_SIGNAL_SHARE = 2.0**-40
 
 
 class Signal(NamedTuple):
-    """Numbers seen of each secret, with log-likelihood and certificate."""
+    """The numbers seen of each secret, with their log-likelihood and certificate."""
 
     seen: Floats
     log_likelihood: float
@@ -35,7 +35,7 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
 
     With T = sum mu and phi = mu / T on the simplex, nu = T phi (M + b / T): for given T this is the
     multinomial problem with the matrix M + b / T. The maximum over phi is concave in T and has the
-    derivative (n - c) / T - 1, c = sum_z n_z b_z / nu_z, so that T is the root of T = n - c.
+    derivative (n - c) / T - 1, where c = sum_z n_z b_z / nu_z, so that T is the root of T = n - c.
     """
     m, n, b = possible_counts(response, counts, background)
     total = float(n.sum())
@@ -107,8 +107,8 @@ def gap(mu: Floats, m: Floats, n: Floats, b: Floats) -> float:
     """Bound how far the log-likelihood is from its maximum over mu* >= 0, in nats per report.
 
     By Jensen sum_z n_z log(nu*_z / nu_z) <= n log((sum_x mu*_x g_x + c) / n) <= n log((T* G + c) /
-    n), with g = M (n / nu), G its maximum and T* = sum mu*. Minus T* - T, this is largest at T* = n
-    - c / G, or at 0.
+    n), with g = M (n / nu), G the maximum of g and T* = sum mu*. This bound minus T* - T is largest
+    at T* = n - c / G, or at 0.
     """
     if not len(n):
         # The log-likelihood is minus the expected counts, and there is no report to divide it by.

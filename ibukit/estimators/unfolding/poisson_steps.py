@@ -14,7 +14,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.estimators.stopping import Discrepancy, check_rule
 from ibukit.estimators.unfolding.poisson import Signal, gap, log_likelihood, possible_counts
 
-# Number of steps after which a rule that is not met gives up, as that of `ibu`.
+# Number of steps after which a rule that is not met gives up, the same as for `ibu`.
 MAX_STEPS = 1_000_000
 
 
@@ -69,7 +69,7 @@ def stopped_signal(
     stop: Any,
     unit: float,
 ) -> Stopped:
-    r"""Take steps until the rule is met, from as many of each secret as there are counts.
+    r"""Take steps until the rule is met, from a flat start of as many secrets as there are counts.
 
     For row-stochastic M, mu = lambda e and nu = mu M + b a step is :math:`\mu_x\leftarrow
     \mu_x\sum_z M_{xz} n_z/\nu_z`: the EM step of the Poisson likelihood, which never falls.

@@ -42,9 +42,9 @@ def unfold(
 
     .. math:: \sum_z n_z\log\nu_z-\nu_z,\qquad\nu=\lambda M+b,
 
-    over all :math:`\lambda_{x} \ge 0`: counts :math:`n_{z}` are Poisson with the means
-    :math:`\nu_{z}`, :math:`\lambda_{x}` is the expected number of the secret x, and :math:`b_{z}`
-    are expected from elsewhere. Without a background this is `mle`, and the distribution
+    over all :math:`\lambda_{x} \ge 0`. The counts :math:`n_{z}` are Poisson with the means
+    :math:`\nu_{z}`; :math:`\lambda_{x}` is the expected number of the secret x, and :math:`b_{z}`
+    is the count expected from elsewhere. Without a background this is `mle`, and the distribution
     :math:`\lambda / \sum \lambda` also maximises the likelihood given the number of counts.
 
     Parameters
@@ -52,47 +52,50 @@ def unfold(
     counts : array_like, dict or Series, shape (m,)
         How often each report was seen. Weights or expected counts will do as well as whole numbers.
         Labels of a dict or a Series are those of the reports. A histogram of two dimensions has the
-        shape of the reported bins of a `matrix` of four dimensions, or of the Grid of reports; a
-        frame with labels is aligned with a MultiIndex of them.
+        shape of the reported bins of a `matrix` of four dimensions, or of the Grid of reports. The
+        labels of a frame are matched with the MultiIndex that the columns of `matrix` then have.
     matrix : array_like, DataFrame, scipy sparse matrix or MatrixMechanism, shape (k, m)
         :math:`M_{xz}=P(\text{seen as }z\mid x)`, a row for each secret and a column for each
         report, as `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its
-        secret is seen with that probability. Rows may exceed 1, as effective areas do: secrets are
-        then counted in another unit. For bins of two dimensions it has four: true row and column,
-        then reported row and column; ``counts.reshape(rows, columns)`` of the result are the true
-        ones. It is taken as exactly known: errors and intervals are of the counts alone, and do not
-        grow with the error of a matrix that was measured or simulated.
-        `MatrixMechanism.from_trials` keeps that error, for `mle` of its tallies.
+        secret is seen with that probability. Rows may sum to more than 1, as effective areas do:
+        secrets are then counted in another unit. For bins of two dimensions the matrix has four:
+        true row and column, then reported row and column; ``counts.reshape(rows, columns)`` of the
+        result gives the numbers in the true bins. The matrix is taken as exactly known: errors and
+        intervals reflect only the counts, and do not grow with the error of a matrix that was
+        measured or simulated. `MatrixMechanism.from_trials` keeps that error, for `mle` of its
+        tallies.
     efficiency : array_like or True, optional
-        The probability that each secret is seen. The rows must sum to these, or each to 1 (as for
-        `MatrixMechanism`). By default, and with True, it is what the rows sum to.
+        The probability that each secret is seen. The rows must sum to these probabilities, or each
+        row to 1 (as for `MatrixMechanism`). By default, and with True, the efficiencies are the
+        sums of the rows.
     background : array_like, dict or Series, shape (m,), optional
         Expected counts from elsewhere, known and not negative.
     tol : float
-        Certified nats per report, as for `mle`.
+        The maximum is certified to within `tol` nats per report, as for `mle`.
     strict : bool
-        Raise where `tol` is missed, or `stop` was not met.
+        Raise where `tol` is missed, or where `stop` was not met.
     stop : Steps, Gap, Change or Discrepancy, optional
         Take D'Agostini's and Richardson and Lucy's steps from a flat start of as many secrets as
         there are counts, and stop by this rule, as `ibu` does: `Steps(4)` is what most programs of
         unfolding call four iterations. Errors and intervals are those of the likelihood, not the
-        spread of what stops early. By default the maximum is found. With a background `Discrepancy`
-        is refused.
+        spread of estimates that stop early. By default the maximum is found. With a background
+        `Discrepancy` is refused.
 
     Returns
     -------
     Unfolded
         An `Estimate` with `counts`, `count_errors()`, `count_intervals()`, `total` and `expected`.
         `gap` bounds how far the Poisson likelihood is from its maximum over all :math:`\lambda`, in
-        nats per report, and `log_likelihood` is that likelihood without :math:`\log n_{z}`!. Where
-        the background alone explains the counts best, `total` and all `counts` are 0; no
-        distribution is then determined, and the uniform one stands for all.
+        nats per report, and `log_likelihood` is the logarithm of that likelihood without the terms
+        :math:`\log n_{z}`!. Where the background alone explains the counts best, `total` and all
+        `counts` are 0; no distribution is then determined, and the uniform one stands for all.
 
     Raises
     ------
     InvalidDistribution
-        If `matrix` or `efficiency` is not as above; also if the columns sum to 1 where the rows do
-        not: it is then transposed, or `efficiency=True` says that it is not.
+        If `matrix` or `efficiency` is not as above; or if the columns of `matrix` sum to 1 and the
+        rows do not. It is then taken to be transposed, unless `efficiency=True` says that it is
+        not.
     MatrixUncertain
         If `matrix` is a mechanism made by `MatrixMechanism.from_trials`.
     AlphabetMismatch
@@ -100,7 +103,7 @@ def unfold(
     ImpossibleReport
         If neither a secret nor the background can produce a report that was seen.
     ValueError
-        If a count or a background is negative or not finite, or all counts are 0 without a
+        If a count or a background is negative or not finite, or if all counts are 0 and there is no
         background.
     ConvergenceError
         If `strict` and `tol` was missed; carries the best as ``.estimate``.
@@ -111,9 +114,9 @@ def unfold(
     :math:`\max_{x} g_x` with :math:`g_x=\sum_z n_z M_{xz}/(e_x\nu_z)`, and
     :math:`c = \sum_{z} n_{z}\,b_{z} / \nu_{z}`. For any :math:`\mu^*`, by Jensen,
     :math:`\sum_z n_z\log(\nu^*_z/\nu_z)\le n\log\bigl((TG+c)/n\bigr)`, and the largest value of
-    this less T* - T is :math:`n\,\log G - n + c / G + T` (for :math:`c \le n\,G`): the gap. For a
-    given T the problem is that of `mle` with the matrix M / e + b / T, and T is found from T = n -
-    c.
+    this bound less T* - T is :math:`n\,\log G - n + c / G + T` (for :math:`c \le n\,G`): the gap.
+    For a given T the problem is that of `mle` with the matrix M / e + b / T, and T is found from T
+    = n - c.
 
     References
     ----------

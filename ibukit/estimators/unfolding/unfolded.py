@@ -1,4 +1,4 @@
-"""`Unfolded`: an estimate that also knows numbers."""
+"""`Unfolded`: an estimate that also gives the numbers of secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_SECRETS_PROFILED_BY_DEFAULT = 100
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unfolded(Estimate):
-    """The result of `unfold`: an estimate that also knows numbers.
+    """The result of `unfold`: an estimate that also gives the numbers of secrets.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Unfolded(Estimate):
     observed : ndarray, shape (m,)
         The counts that were unfolded.
     background : ndarray, shape (m,), or None
-        How many of them are expected from elsewhere.
+        How many of these counts are expected from elsewhere.
 
     Examples
     --------
@@ -77,8 +77,8 @@ class Unfolded(Estimate):
         """Asymptotic covariances of the probabilities, shape (k, k).
 
         They are the inverse of the observed information on the directions that keep the sum. With a
-        background they count that its share of the counts is not known exactly. inf for
-        probabilities that are not determined.
+        background they allow for the fact that its share of the counts is not known exactly. They
+        are inf for probabilities that are not determined.
         """
         # Without a background the number of events carries no information about the distribution.
         if self.background is None:
@@ -111,8 +111,8 @@ class Unfolded(Estimate):
         r"""Asymptotic standard errors of `counts`, shape (k,).
 
         They are the square roots of the diagonal of the inverse of the observed information
-        :math:`\sum_{z} n_{z}\,M_{xz}\,M_{yz} / \nu_{z}^{2}` of the Poisson likelihood; inf where
-        the counts do not determine a number. They treat weights as numbers of events.
+        :math:`\sum_{z} n_{z}\,M_{xz}\,M_{yz} / \nu_{z}^{2}` of the Poisson likelihood, and inf
+        where the counts do not determine a number. They treat weights as numbers of events.
         """
         every_count = np.eye(len(self.distribution))
         return np.sqrt(np.diag(delta_method_covariance(self._information, every_count)))
@@ -126,32 +126,34 @@ class Unfolded(Estimate):
     ) -> tuple[float | Floats, float | Floats]:
         r"""Intervals of the numbers of secrets, or of weighted sums of them.
 
-        They are of :math:`\lambda_x`, the expected number of each secret, seen or not, without the
-        background.
+        They are intervals of :math:`\lambda_x`, the expected number of each secret, seen or not,
+        without the background.
 
-        - ``"auto"``, the default: "profile" where the counts are whole, and there are at most 100
-          secrets and 100 numbers asked for, else "wald", which accepts weights and is quick.
-        - ``"profile"``: the range of :math:`w \cdot \lambda` over :math:`\{\lambda \ge 0 :
-          l(\lambda) \ge \max l - z^2 / 2\}`, with the Poisson likelihood
-          :math:`l = \sum_z n_z \log\nu_z - \nu_z` and z the normal quantile. It is given from
-          outside, by a bound that is proved. Covers with probability about `level` in the limit.
+        - ``"auto"``, the default: "profile" where the counts are whole and there are at most 100
+          secrets and at most 100 numbers asked for; otherwise "wald", which accepts weights and is
+          quick.
+        - ``"profile"``: the range of :math:`w \cdot \lambda` over
+          :math:`\{\lambda \ge 0 : l(\lambda) \ge \max l - z^2 / 2\}`, with the Poisson likelihood
+          :math:`l = \sum_z n_z \log\nu_z - \nu_z` and z the normal quantile. The ends are proven
+          bounds of this range, from outside. In the limit the interval covers with probability
+          about `level`.
         - ``"wald"``: the numbers -+ z `count_errors`, cut at 0.
-        - ``"guaranteed"``: covers with probability at least `level` at any number of counts: the
-          range over all :math:`\lambda` with each :math:`\nu_z` in its Garwood interval, for all
-          numbers at once.
-        - ``"bootstrap"``: quantiles of the most likely numbers of drawn counts. Covers too rarely
-          where numbers are 0.
+        - ``"guaranteed"``: covers with probability at least `level` at any number of counts, for
+          all numbers at once. It is the range over all :math:`\lambda` for which each :math:`\nu_z`
+          is in its Garwood interval.
+        - ``"bootstrap"``: quantiles of the most likely numbers behind drawn counts. It covers too
+          rarely where numbers are 0.
 
         Parameters
         ----------
         level : float
             Strictly between 0 and 1.
         of : optional
-            Weights of sums, as `standard_errors` takes them: ``[1, 1, 0]`` or a list of labels is
-            the number of two secrets together.
+            Weights of sums, as `standard_errors` takes them: ``[1, 1, 0]`` or a list of labels asks
+            for the number of two secrets together.
         method : {"auto", "profile", "wald", "guaranteed", "bootstrap"}
         **options
-            Of "bootstrap": draws=1000, seed=0.
+            Options of "bootstrap": draws=1000, seed=0.
 
         Returns
         -------
@@ -160,11 +162,11 @@ class Unfolded(Estimate):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1 or the method is not known, if counts are weights and
-            the method is not "wald", or ("guaranteed") if matrix and background would make such
-            counts with probability 1e-6 at most.
+            If `level` is not between 0 and 1, or if the method is not known; if counts are weights
+            and the method is not "wald"; or, with "guaranteed", if matrix and background would make
+            such counts with probability at most 1e-6.
         TooLarge
-            If there are more than 1,000 secrets ("profile").
+            If there are more than 1,000 secrets and the method is "profile".
 
         References
         ----------
@@ -234,7 +236,7 @@ class Unfolded(Estimate):
     def identified(self) -> NDArray[np.bool_]:
         """True if the counts determine each secret's probability, shape (k,).
 
-        As for every estimate.
+        This means the same as for every estimate.
         """
         if self.background is None:
             assert self.tally is not None
