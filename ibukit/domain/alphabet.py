@@ -46,8 +46,8 @@ class Alphabet(arguments.ReadOnlyArrays):
     values : sequence
         The labels in the order of their codes, all different: code i stands for ``values[i]``.
     distances : array_like, shape (k, k), optional
-        Symmetric, and zero exactly on the diagonal. Whether they satisfy the triangle inequality is
-        for the caller to see to.
+        Symmetric, and zero exactly on the diagonal. The caller must make sure that they satisfy the
+        triangle inequality.
     unit : str
         The unit of the distances, for labels of plots and tables.
 

@@ -46,7 +46,7 @@ def cells(
     north, east : ndarray, shape (n,)
         Latitudes and longitudes, or y and x in the grid's unit.
     edges : pair of ndarray
-        Of the rows and of the columns, in the same unit.
+        Edges of the rows and of the columns, in the same unit.
     outside : {"raise", "nearest", "drop"}
     degrees : bool
         Whether the coordinates are degrees.

@@ -26,7 +26,7 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     Parameters
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     labels : sequence
         As `Alphabet.codes` takes them.
     alphabet : Alphabet
@@ -74,7 +74,7 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
     Parameters
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     counts : array_like, mapping or Series
         A label that is missing in a mapping or a Series counts 0.
     alphabet : Alphabet

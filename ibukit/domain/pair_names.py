@@ -74,9 +74,9 @@ def refuse_projected(names: Sequence[Any], name: str) -> None:
     Parameters
     ----------
     names : sequence
-        Of the columns.
+        Names of the columns.
     name : str
-        Of the argument.
+        Name of the argument.
     """
     projected = [x for x in names if isinstance(x, str) and PROJECTED.search(x.lower())]
     if projected:

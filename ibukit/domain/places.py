@@ -63,13 +63,13 @@ def read_points(points: Any, name: str, kinds: Sequence[Kind], forms: str, unit:
     ----------
     points : GeoSeries, GeoDataFrame, frame or array_like, shape (n, 2)
     name : str
-        Of the argument.
+        Name of the argument.
     kinds : sequence of Kind
         What the columns of a frame may hold.
     forms : str
         The forms that are taken, for a message.
     unit : str
-        Of the grid.
+        Unit of the grid.
     """
     if is_geopandas(points):
         return Pairs(np.column_stack(positions(points, name)), "degrees")
@@ -83,7 +83,7 @@ def degrees_of(pairs: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 def refuse_other_geometries(geometry: Any, name: str) -> None:
-    """Raise ValueError unless all geometries are points: areas and lines have no position."""
+    """Raise ValueError unless all geometries are points, which alone have a single position."""
     kinds = sorted(set(geometry.geom_type.dropna()) - {"Point"})
     if kinds:
         raise ValueError(

@@ -24,8 +24,8 @@ from ibukit.errors import AlphabetMismatch
 def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
     """Return what has labels as an array in the alphabet's order, and anything else unchanged.
 
-    Labels that are left out have a 0. The distribution of an estimate over the integers from 0
-    stands for the codes of any alphabet of their number.
+    Labels that are left out have a 0. The distribution of an estimate over the integers from 0 is
+    taken as one over the codes of any alphabet with as many labels.
 
     Raises
     ------

@@ -863,8 +863,8 @@ class Estimate(ReadOnlyArrays):
 
         With probability `level` (about or at least, as for `method` in `interval`) all k contain
         what they are for. The intervals by "guaranteed" are those by="region" unless `by` is given,
-        and hold together as they are. With other methods each interval has the level 1 - (1 -
-        level) / k, so that the chances that one of them fails add up to at most 1 - level
+        and hold together as they are. With other methods each interval has the level
+        1 - (1 - level) / k, so that the chances that one of them fails add up to at most 1 - level
         (Bonferroni).
 
         Parameters

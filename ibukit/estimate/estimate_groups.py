@@ -44,7 +44,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
     gaps : ndarray, shape (t,)
         The certificate of each group, in nats per report.
     make : callable
-        Returns the `Estimate` of the group at a place.
+        A function that returns the `Estimate` of the group at a place.
 
     Examples
     --------
@@ -141,8 +141,8 @@ class EstimateGroups(Mapping[Any, Estimate]):
             "wald", which is computed for all groups together, or another method of
             `Estimate.interval`, which takes as long as it takes for one group after the other.
             Where the standard errors of a probability are infinite although the reports determine
-            it, Wald's interval would be void: its group gets intervals by "profile", and `to_frame`
-            says so.
+            it, Wald's interval would be void, so the group gets intervals by "profile", and
+            `to_frame` says so.
         n_jobs : int
             Number of processes that find what is not computed for all groups together; -1 stands
             for one on each core. The intervals do not depend on it.

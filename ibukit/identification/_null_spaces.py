@@ -76,7 +76,7 @@ def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
 def _sharpest_columns(channel: Channel, secrets: Ints, k: int) -> Floats:
     """Return columns that span, with ones, what the channel's columns span, but without the noise.
 
-    Where the channel's columns are nearly equal, digits are lost with these, but not with bits and
+    Where the channel's columns are nearly equal, digits are lost with them, but not with bits and
     indicators.
     """
     if (bits := facts.as_bits(channel)) is not None:

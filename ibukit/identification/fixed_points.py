@@ -193,7 +193,7 @@ def _fixed_point(tally: Tally, support: Ints, masses: Floats, dimension: int) ->
 
 
 class _Undecided(Exception):
-    """Raised if no fixed point is found on a face, and none is proved not to exist there."""
+    """Raised if no fixed point is found on a face, but its absence is not proved either."""
 
 
 def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:

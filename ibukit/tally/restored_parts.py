@@ -24,7 +24,7 @@ BLOCK = 2**14
 
 def restored_part(mechanism: Any, reports: Any, counts: Any) -> TallyPart:
     """Return the part, or raise ValueError if no tally can have such a part."""
-    # Mechanisms stand above this room, and are known by what a tally asks of them.
+    # Mechanisms are in a higher layer, and are known by what a tally asks of them.
     if not isinstance(mechanism, LikelihoodRows) and not hasattr(mechanism, "restore_reports"):
         raise ValueError(f"mechanism must be one, got {type(mechanism).__name__}")
     if not isinstance(reports, np.ndarray) or not isinstance(counts, np.ndarray):

@@ -317,8 +317,8 @@ class Tally(arguments.ReadOnlyArrays):
             the others; "keep" takes them as such.
         missing : {"raise", "drop"}
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
-            counts both. What is estimated after "drop" is right only if the reports that were left
-            out are like the others.
+            counts unknown and missing reports. What is estimated after "drop" is right only if the
+            reports that were left out are like the others.
         weighted : bool
             Whether `count` holds weights, as surveys have them: each row is one report, and its
             weight says how many people it stands for; integers are then weights as well. `n` and
@@ -448,8 +448,8 @@ class Tally(arguments.ReadOnlyArrays):
 
         Examples
         --------
-        Failures at 2 once, at 3 five times, and five times somewhere in (1, 3]; of the shares 1/6
-        and 5/6 nobody can say more:
+        One failure at 2, five at 3, and five somewhere in (1, 3], which add nothing to what is
+        known of the shares 1/6 and 5/6:
 
         >>> import ibukit as ik
         >>> rows = [[1, 0], [0, 1], [1, 1]]
