@@ -48,7 +48,7 @@ class Dataset(arguments.ReadOnlyArrays):
     alphabet : Alphabet
     source : str
     landmarks : mapping of name to (lat, lon)
-        Places to name on a map, in degrees, accurate to 100 m; empty if there is no map.
+        Places to be named on a map, in degrees, accurate to 100 m; empty if there is no map.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
     Parameters
     ----------
     subset : {"all", "train"}
-        All 48,842 people (the paper's Fig. 1), or the 32,561 of the training file (the
-        frequency-estimation paper).
+        All 48,842 people (Fig. 1 of the consistency paper), or the 32,561 of the training file
+        (used in the frequency-estimation paper).
 
     Returns
     -------
@@ -122,7 +122,8 @@ def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
     Parameters
     ----------
     subset : {"all", "train"}
-        All 48,842 people, or the 32,561 of the training file (the frequency-estimation paper).
+        All 48,842 people, or the 32,561 of the training file (used in the frequency-estimation
+        paper).
 
     Returns
     -------
@@ -151,7 +152,7 @@ def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
 
 
 def load_gowalla(city: str) -> Dataset:
-    """Check-ins of Gowalla on the grid of cells that a paper uses.
+    """Check-ins of Gowalla, counted on the grid of cells that a paper uses.
 
     ========================  ===========  =========  ==============================================
     city                      rows x cols  check-ins  remark
@@ -173,9 +174,9 @@ def load_gowalla(city: str) -> Dataset:
     Returns
     -------
     Dataset
-        Over a `Grid`. Distances are in km, from the papers' nominal cell of 0.5 km (the true cells
-        of Manhattan are 0.499 km x 0.501 km); in the two ``privic_`` tables in cells, as that paper
-        measures, with the box of the cells' printed centres as bounds.
+        Over a `Grid`. Distances are in km, on the basis of the papers' nominal cell of 0.5 km (the
+        true cells of Manhattan are 0.499 km x 0.501 km). In the two ``privic_`` tables they are in
+        cells, as in that paper, and the bounds are the box of the cells' printed centres.
 
     Raises
     ------
@@ -186,9 +187,9 @@ def load_gowalla(city: str) -> Dataset:
 
     Notes
     -----
-    The PRIVIC files count rows from the north and columns from the east; here row 0 is the south
-    and column 0 the west, as everywhere. Their cell number c is our code k - 1 - c. Their reader
-    takes the first line of data for a header, so one check-in is lost.
+    The PRIVIC files count rows from the north and columns from the east; here row 0 is in the south
+    and column 0 in the west, as everywhere in this package. Their cell number c is our code
+    k - 1 - c. Their program takes the first line of data for a header, so one check-in is lost.
 
     Examples
     --------
@@ -213,8 +214,8 @@ def load_places(city: str) -> GeoDataFrame:
     -------
     geopandas.GeoDataFrame
         In degrees, EPSG:4326. Columns kind ("land", "water", "park", "canal", "street" or
-        "landmark"), name, source, approximate (set by hand) and geometry. Where there is land, all
-        else is water. ``attrs["attribution"]`` is to be printed with them.
+        "landmark"), name, source, approximate (set by hand) and geometry. If there are areas of
+        land, everything else is water. ``attrs["attribution"]`` must be printed with the map.
 
     Examples
     --------
@@ -239,16 +240,17 @@ def load_privic_island(stated: int = 0) -> Floats:
     """The PRIVIC authors' distribution of Paris with a planted lonely cell.
 
     The cells are in the order of ``privic_paris``. Their cell number c is entry 164 - c: the lonely
-    cell A (93) is entry 71, the crowded cell B (52) entry 112. It is returned as the authors give
-    it: the entries sum to 1.000000003, so pass it through `normalize` where a distribution is
-    wanted.
+    cell A (93) is entry 71, the crowded cell B (52) entry 112. The vector is returned as the
+    authors give it: the entries sum to 1.000000003, so pass it through `normalize` if you need a
+    distribution.
 
     Parameters
     ----------
     stated : int
-        For the authors' nine vectors of the attack, in which more people claim to be at A: the
-        percentage of adversaries by which their README calls the vector, one of 0, 5, 10, 15, 20,
-        24, 29, 34, 38. The true share is a tenth of it, as the chapter on the attack shows.
+        Selects one of the authors' nine vectors of the attack, in which additional people claim to
+        be at A. It is the percentage of adversaries under which their README lists the vector: one
+        of 0, 5, 10, 15, 20, 24, 29, 34, 38. The true share is a tenth of it, as the chapter on the
+        attack shows.
 
     Returns
     -------
@@ -302,8 +304,8 @@ def load_privic_epsilons() -> dict[str, Floats]:
 def load_taxi_distances() -> Dataset:
     """Distances of New York taxi trips in 1,000 bins of 0.03 miles.
 
-    They are a substitute for the table of the paper. The frequency-estimation paper counts 434,195
-    trips that could not be obtained; the range of 30 miles is our choice.
+    They are a substitute for the table of the frequency-estimation paper, which counts 434,195
+    trips that could not be obtained. The range of 30 miles is our choice.
 
     Examples
     --------

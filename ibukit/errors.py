@@ -18,7 +18,7 @@ class AlphabetMismatch(IbukitError, ValueError):
 
 
 class MechanismMismatch(IbukitError, ValueError):
-    """Reports came through another mechanism than the given one."""
+    """Reports came through a mechanism other than the given one."""
 
 
 class ImpossibleReport(IbukitError, ValueError):
@@ -29,7 +29,7 @@ class ImpossibleReport(IbukitError, ValueError):
 
 
 class NotInvertible(IbukitError, ValueError):
-    """Matrix inversion was asked of a channel whose rows are (numerically) dependent."""
+    """Matrix inversion was asked for, but the rows are (numerically) dependent."""
 
 
 class Infeasible(IbukitError, ValueError):
@@ -40,21 +40,21 @@ class Infeasible(IbukitError, ValueError):
 
 
 class LikelihoodUnknown(IbukitError, ValueError):
-    """The likelihood was asked of a tally that does not have it.
+    """The likelihood was asked for, but the tally does not have it.
 
     The message says what to take instead.
     """
 
 
 class MechanismUnknown(IbukitError, ValueError):
-    """The law of all possible reports was asked of a tally made from likelihoods.
+    """The law of all possible reports was asked for, but a tally has only likelihoods.
 
     The message says what such a tally is good for.
     """
 
 
 class NotCertified(IbukitError, ValueError):
-    """A certificate was asked of an estimate that has none.
+    """A certificate was asked for, but the estimate has none.
 
     The message says what it lacks.
     """
@@ -63,40 +63,40 @@ class NotCertified(IbukitError, ValueError):
 class MatrixUncertain(IbukitError, ValueError):
     """A matrix was measured, and a computation would take it for the true one.
 
-    The message says what knows the trials.
+    The message says which methods take the trials into account.
     """
 
 
 class WeightsRefused(IbukitError, ValueError):
-    """A method that needs counts of independent reports was asked of weights.
+    """A method that needs counts of independent reports was given weights.
 
-    The message says what takes weights.
+    The message says which methods take weights.
     """
 
 
 class UselessDesign(IbukitError, ValueError):
     """The parameters of a survey design make its reports independent of the secret.
 
-    The message says which parameters tell more.
+    The message says which parameters make the reports more informative.
     """
 
 
 class CollinearDesign(IbukitError, ValueError):
     """A column of a regression's design is a combination of others.
 
-    The message names it, and those.
+    The message names that column and the others.
     """
 
 
 class SeparatedDesign(IbukitError, ValueError):
     """The likelihood of a regression rises as coefficients go to infinity.
 
-    The message names them, and says what to leave out or to merge.
+    The message names these coefficients, and says what to leave out or to merge.
     """
 
 
 class NoExactSampler(IbukitError, ValueError):
-    """A mechanism has no sampler without roundings.
+    """A mechanism has no sampler without rounding.
 
     The message names a mechanism that has one.
     """
@@ -105,7 +105,7 @@ class NoExactSampler(IbukitError, ValueError):
 class TooLarge(IbukitError, ValueError):
     """An exact computation would take too many terms or too much memory.
 
-    The message says how many, and what to use instead.
+    The message says how many or how much, and what to use instead.
     """
 
 
@@ -131,8 +131,8 @@ class ForeignFile(IbukitError, ValueError):
 class ConvergenceError(IbukitError, RuntimeError):
     """An iteration missed its goal: a tolerance, or a stopping rule.
 
-    `estimate` is the best result that was found, which the function returns with ``strict=False``;
-    mostly an `Estimate`.
+    `estimate` is the best result that was found, in most cases an `Estimate`. With ``strict=False``
+    the function returns it instead of raising this error.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Checks of the public contract of mechanisms, channels and tallies.
 
-The package's own tests use them, and so can authors of other mechanisms.
+The package's own tests use these checks, and authors of other mechanisms can use them, too.
 """
 
 from __future__ import annotations
@@ -33,28 +33,30 @@ def check_mechanism(
 ) -> None:
     r"""Check that a mechanism keeps the contract.
 
-    Raise AssertionError with the finding if not. If the reports can be listed: the matrix has
-    non-negative entries and rows that sum to 1 within 1e-12, `forward` and `adjoint` are
-    :math:`\theta M` and M w (relative error 1e-10), and the tight privacy level does not exceed
-    `epsilon`. For every mechanism: `draw` and `simulate` follow the probabilities that the tally
-    states, by chi-square tests on up to eight secrets, and `check_tally` holds for what they draw.
-    Reports expected fewer than five times are pooled, so for noise that spreads n reports over more
-    than n / 5 values this says little of the sampler: raise n.
+    If it does not, raise AssertionError with the finding. If the reports can be listed, the
+    following is checked: the matrix has non-negative entries and rows that sum to 1 within 1e-12,
+    `forward` and `adjoint` are :math:`\theta M` and M w (relative error 1e-10), and the tight
+    privacy level does not exceed `epsilon`. For every mechanism it is checked that `draw` and
+    `simulate` follow the probabilities that the tally states, by chi-square tests on up to eight
+    secrets, and that `check_tally` holds for what they draw. Reports that are expected fewer than
+    five times are pooled. So for noise that spreads n reports over more than n / 5 values, this
+    says little about the sampler: increase n.
 
     Parameters
     ----------
     mechanism : Mechanism
     rng : numpy.random.Generator, optional
-        By default one of a fixed seed, so that the result is the same each time.
+        By default a generator with a fixed seed, so that the result is the same each time.
     n : int
-        Reports drawn for each secret tested.
+        Number of reports that are drawn for each secret tested.
     attained : bool
-        Also demand that the tight privacy level equals `epsilon` (relative error 1e-9).
+        Whether to demand also that the tight privacy level equals `epsilon` (relative error 1e-9).
 
     Raises
     ------
     AssertionError
-        Naming what is wrong. A correct mechanism fails with probability below 2e-8.
+        If the mechanism breaks the contract; the message names what is wrong. A correct mechanism
+        fails with a probability below 2e-8.
 
     Examples
     --------
@@ -151,22 +153,22 @@ def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
 def check_channel(channel: Channel) -> None:
     r"""Check a channel's shortcuts against its forward and adjoint.
 
-    Raise AssertionError with the finding if they disagree. `forward` and `adjoint` are linear and
-    each other's transpose; `rows`, `gram` and `add_gram` are the matrix M that `forward` means, and
-    :math:`M\,\operatorname{diag} (w)\,M^{\top}`; `score` is what one forward and one adjoint say,
-    `certificate` what `score` says; `scaled` and `unit_columns` multiply each report by a factor;
-    `take` keeps the reports asked for, `with_one_more` adds a row; pickled, it is the same
-    (relative error 1e-10 throughout).
+    If they disagree, raise AssertionError with the finding. What is checked: `forward` and
+    `adjoint` are linear and each other's transpose; `rows`, `gram` and `add_gram` give the matrix M
+    of the map `forward`, and :math:`M\,\operatorname{diag} (w)\,M^{\top}`; `score` agrees with one
+    forward and one adjoint, and `certificate` with `score`; `scaled` and `unit_columns` multiply
+    each report by a factor; `take` keeps the reports asked for, `with_one_more` adds a row; and
+    after pickling the channel is the same (relative error 1e-10 throughout).
 
     Parameters
     ----------
     channel : Channel
-        Of a few thousand entries at most, because all of them are compared.
+        A channel with at most a few thousand entries, because all of them are compared.
 
     Raises
     ------
     AssertionError
-        Naming what is wrong.
+        If a check fails; the message names what is wrong.
 
     Examples
     --------
@@ -248,21 +250,21 @@ def _positive(n: int) -> Floats:
 def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
     """Check that a tally keeps the contract.
 
-    Raise AssertionError with the finding if not. Counts are at least 1 and add up; `forward` is
-    linear, positive for full-support distributions and at most 1; `adjoint` is its transpose (dot
-    test, relative error 1e-10); the tally survives pickling; adding it to itself doubles the
-    counts.
+    If it does not, raise AssertionError with the finding. What is checked: counts are at least 1
+    and add up; `forward` is linear, positive for full-support distributions and at most 1;
+    `adjoint` is its transpose (dot test, relative error 1e-10); the tally survives pickling; adding
+    it to itself doubles the counts.
 
     Parameters
     ----------
     tally : Tally
     rng : numpy.random.Generator, optional
-        By default one of a fixed seed, so that the result is the same each time.
+        By default a generator with a fixed seed, so that the result is the same each time.
 
     Raises
     ------
     AssertionError
-        Naming what is wrong.
+        If a check fails; the message names what is wrong.
 
     Examples
     --------

@@ -15,7 +15,8 @@ from ibukit.errors import IbukitError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    The code is 0, or 2 with one line on standard error, or 130 after Ctrl-C.
+    The code is 0 for success, 2 after an error, with one line on standard error, and 130 after
+    Ctrl-C.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class _OneLineParser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Print the version, which is looked up only then because it takes time."""
+    """Print the version, which is looked up only when it is asked for, because this takes time."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version

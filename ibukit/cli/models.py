@@ -130,7 +130,8 @@ def alphabet_of(options: argparse.Namespace) -> Alphabet:
 def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
     """Return the mechanism of a matrix file.
 
-    A header names the reports, and then the first column the secrets, as in a DataFrame's file.
+    A header names the reports; the first column then names the secrets, as in the file of a
+    DataFrame.
     """
     reports: list[Any] | None = None
     if path.suffix == ".npy":
@@ -198,7 +199,7 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
 
 
 def _report_labels(names: list[str]) -> list[Any]:
-    """Return the names of the reports; numbers if all of them are whole ones."""
+    """Return the names of the reports; as numbers, if all of them are whole numbers."""
     # A report 1 of a Parquet file is a number, and in a text file "1" stands for it.
     numbers = [int(name) if name.isdecimal() else None for name in names]
     whole = [str(number) for number in numbers] == names
@@ -237,7 +238,7 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
 
 
 def _refuse_too_many_values(path: Path, content: Any) -> None:
-    """Raise ValueError for more values than parameters can have, as a message would show them."""
+    """Raise ValueError for more values than parameters can have; messages would show them all."""
     # In a file of YAML lists may hold one another: ten lines then stand for billions of values, or
     # for infinitely many.
     left, waiting = MAX_VALUES, [content]
@@ -253,7 +254,7 @@ def _refuse_too_many_values(path: Path, content: Any) -> None:
 
 
 def _checked(path: Path, key: str, value: Any) -> Any:
-    """Return an option's value of a file, or raise the error that names it."""
+    """Return an option's value from a file, or raise an error that names the option."""
     if key in WHOLE and (isinstance(value, bool) or not isinstance(value, int)):
         raise ValueError(f"{path} must have a whole number for {key}, got {brief(value)}")
     if key in NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float))):

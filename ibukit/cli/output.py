@@ -81,7 +81,7 @@ def _csv(estimate: Estimate | EstimateGroups, level: float | None) -> str:
 
 
 def _printed(estimate: Estimate | EstimateGroups, level: float | None) -> str:
-    """The table for people: numbers have the digits that are certain, and labels all of theirs."""
+    """Return the table for people: numbers with the digits that are certain, labels in full."""
     frame = estimate.to_frame(level)
     # Objects are not formatted.
     index = frame.index

@@ -38,15 +38,15 @@ class Alphabet(arguments.ReadOnlyArrays):
     r"""A finite set of labels with distances between them.
 
     The metric d is the discrete one, :math:`d(x, y) = [x \ne y]`, unless distances are given. For
-    labels that are intervals of numbers, as `pandas.cut` makes them, it is the distance of their
-    midpoints.
+    labels that are intervals of numbers, as `pandas.cut` makes them, it is the distance between
+    their midpoints.
 
     Parameters
     ----------
     values : sequence
-        The labels in code order, all different: code i stands for ``values[i]``.
+        The labels in the order of their codes, all different: code i stands for ``values[i]``.
     distances : array_like, shape (k, k), optional
-        Symmetric, and zero exactly on the diagonal; it is up to the caller that they satisfy the
+        Symmetric, and zero exactly on the diagonal. The caller must make sure that they satisfy the
         triangle inequality.
     unit : str
         The unit of the distances, for labels of plots and tables.
@@ -54,7 +54,8 @@ class Alphabet(arguments.ReadOnlyArrays):
     Raises
     ------
     ValueError
-        If the labels are fewer than one or not all different, or the distances are not a metric's.
+        If there is no label, if two labels are equal, or if the distances are not those of a
+        metric.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class Alphabet(arguments.ReadOnlyArrays):
     def places(self) -> Floats | None:
         """Midpoints of bins, whose differences are the distances; else None.
 
-        For bins without an end, or whose distances were given, it is None, too.
+        It is None, too, for bins without an end, and if the distances were given.
         """
         return None if self.bins is None or self._distances is not None else self.bins.places
 
@@ -152,14 +153,15 @@ class Alphabet(arguments.ReadOnlyArrays):
         labels : sequence
             A list, an array, a Series, a categorical, an Arrow array.
         name : str
-            What errors call them.
+            Name of the argument in error messages.
 
         Raises
         ------
         AlphabetMismatch
             If a label is not in the alphabet.
         ValueError
-            If a label is missing (None, NaN, NA, masked): a missing label is never counted as one.
+            If a label is missing (None, NaN, NA, masked): a missing value is never treated as a
+            label.
         """
         # A categorical column has its labels once and an index for each row, so k look-ups suffice.
         categories, indices = categories_of(labels)
@@ -184,7 +186,7 @@ class Alphabet(arguments.ReadOnlyArrays):
             ) from None
 
     def _alike(self, label: Any) -> str:
-        """Return a note if a label looks like one of the alphabet's, but is another text."""
+        """Return a note if a label looks like one of the alphabet's labels, but is another text."""
         if not isinstance(label, str):
             return ""
         form = unicodedata.normalize("NFC", label)
@@ -211,9 +213,9 @@ class Alphabet(arguments.ReadOnlyArrays):
         return self.values[arguments.codes("secrets", secrets, len(self))]
 
     def window(self, labels: NDArray[Any]) -> Alphabet:
-        """The bounded alphabet on which to estimate from reports with these labels.
+        """The bounded alphabet over which to estimate from reports with these labels.
 
-        It is this one, if it is bounded.
+        If this alphabet is bounded, it is this one.
         """
         return self
 
@@ -226,8 +228,8 @@ class Line(Alphabet):
     ----------
     first, last : int or None
         Both ends belong to the line; None for a line that has no such end. Secrets are then labels
-        instead of codes, `LinearGeometric` is the mechanism for it, and estimates are over the part
-        of it between the reports: outside, every maximum likelihood estimate is 0.
+        instead of codes, `LinearGeometric` is the mechanism for such a line, and estimates are over
+        the part of it between the reports, because outside every maximum likelihood estimate is 0.
     unit : str
         What a distance of 1 is, e.g. ``"year"``.
 
@@ -236,7 +238,7 @@ class Line(Alphabet):
     ValueError
         If an end is not a whole number or `last` is below `first`.
     TooLarge
-        If a line without an end is asked for its length, values, codes or distances.
+        If the length, values, codes or distances of a line without an end are asked for.
 
     Examples
     --------
@@ -298,7 +300,7 @@ class Line(Alphabet):
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Return codes of integers, shape (n,).
 
-        An integer outside first..last raises `AlphabetMismatch`, a missing one ValueError.
+        An integer outside first..last raises `AlphabetMismatch`; a missing one raises ValueError.
         """
         array = arguments.integers(name, labels)
         if array.size and (array.min() < self.first or array.max() > self.last):
@@ -430,7 +432,8 @@ def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
 def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
     """Return a bounded alphabet from one, from a list of labels or from an int k.
 
-    k stands for Line(0, k - 1), and labels that are consecutive integers for their line.
+    The int k stands for Line(0, k - 1), and labels that are consecutive integers stand for their
+    line.
     """
     if isinstance(alphabet, Alphabet):
         return require_bounded(alphabet)
@@ -443,9 +446,9 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
 
 
 def consecutive(labels: Any) -> Line | None:
-    """Return the line of integers that follow one another in order, whatever holds them; or None.
+    """Return the line of labels that are consecutive integers, whatever holds them; else None.
 
-    This is the one rule for labels that only number: consecutive integers are a `Line`, whose
+    This is the one rule for labels that are mere numbers: consecutive integers are a `Line`, whose
     distances are differences; all other labels are an `Alphabet`, which has the discrete distance
     unless it is given another.
 

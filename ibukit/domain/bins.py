@@ -27,7 +27,7 @@ class Bins(NamedTuple):
         return None if self.why_no_distances() else self.midpoints
 
     def why_no_distances(self) -> str | None:
-        """The reason why midpoints are no places, or None if they are."""
+        """The reason why the midpoints cannot serve as places, or None if they can."""
         open_ended = ~(np.isfinite(self.left) & np.isfinite(self.right))
         if open_ended.any():
             first = int(open_ended.argmax())

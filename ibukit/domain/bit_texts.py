@@ -17,8 +17,8 @@ BITS_PER_DIGIT = 4
 def bits_in_texts(texts: Sequence[Any], width: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """Return rows of 0 and 1, shape (s, width), and whether each value is the text of such a row.
 
-    A text has a character 0 or 1 for each bit, the first one first, or is "0x" and the same row as
-    a number in hexadecimal digits, with its leading zeros.
+    A text has a character 0 or 1 for each bit, the first bit first; or it is "0x", followed by the
+    same row as a number in hexadecimal digits, with its leading zeros.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def bits_in_texts(texts: Sequence[Any], width: int) -> tuple[NDArray[np.uint8], 
 
 
 def _written(text: Any, width: int) -> str | None:
-    """Return the bits as characters, or None if they are not so many."""
+    """Return the bits as characters, or None if there are not `width` of them."""
     if not isinstance(text, str) or not text.isascii():
         return None
     if text.startswith(HEXADECIMAL) and len(text) == 2 + -(-width // BITS_PER_DIGIT):

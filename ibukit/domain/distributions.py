@@ -31,7 +31,7 @@ class Population(Protocol):
 
 @runtime_checkable
 class EstimatedDistribution(Protocol):
-    """An `Estimate` as the rooms below it see one: probabilities, their secrets and the method."""
+    """An `Estimate` as lower layers of the package see it: probabilities, secrets and method."""
 
     @property
     def distribution(self) -> Floats:
@@ -55,7 +55,7 @@ class EstimatedDistribution(Protocol):
 
 
 def _probabilities(p: Any) -> Any:
-    """Return those of an estimate, in the order of its secrets; anything else as it is."""
+    """Return an estimate's probabilities, in the order of its secrets; anything else as it is."""
     return p.distribution if isinstance(p, EstimatedDistribution) else p
 
 
@@ -76,7 +76,7 @@ def uniform(k: int) -> Floats:
     ValueError
         If `k` is not a whole number of at least 1.
     TooLarge
-        If it is more than :math:`2^{28}`.
+        If `k` is more than :math:`2^{28}`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
     p : array_like, shape (k,)
         The vector to check.
     name : str
-        What the error message calls it.
+        Name of the vector in error messages.
 
     Returns
     -------
@@ -127,11 +127,12 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
 
     .. math:: q_x=\frac{m_x}{\sum_u m_u},\qquad m_x=\operatorname{round}(2^{\mathrm{bits}}\,p_x).
 
-    It is for numbers on which random draws depend. Two computers agree on an estimate up to its
-    last digits only; made into a mechanism, these decide now and then how a draw falls, and from
-    there on two simulations have nothing in common. Rounded first, the estimates are the same
-    numbers, to the last bit, unless an entry lies within its error of the middle between two steps
-    of the grid, as one in five million does if the error is 1e-13.
+    This is for numbers on which random draws depend. Two computers agree on an estimate only up to
+    its last digits. If a mechanism is made from the estimate, these digits now and then decide how
+    a draw falls, and from there on two simulations have nothing in common. If the estimates are
+    rounded first, they are the same numbers, to the last bit, unless an entry is no further than
+    its error from the middle between two steps of the grid, which happens to one entry in five
+    million if the error is 1e-13.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def weights_of_districts(districts: Any, alphabet: Alphabet) -> Floats:
     Parameters
     ----------
     districts : GeoDataFrame or GeoSeries, r polygons
-        With the reference system of any map, or none if the grid has none.
+        In any coordinate reference system, or without one if the grid has none.
     alphabet : Grid
 
     Raises
@@ -40,7 +40,7 @@ def weights_of_districts(districts: Any, alphabet: Alphabet) -> Floats:
     AlphabetMismatch
         If the alphabet is not a Grid.
     ValueError
-        If a reference system is missing, a shape is no valid polygon, or covers no cell.
+        If a reference system is missing, or if a shape is not a valid polygon or covers no cell.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""Reports that get lost: convert between all secrets and those that are seen.
+r"""Reports that get lost: convert between all secrets and the secrets that are seen.
 
 Secret x is seen with probability e_x, its efficiency. If all secrets are distributed as theta,
 those seen are distributed as phi with :math:`\varphi_x \propto \theta_x e_x`, and
@@ -55,7 +55,7 @@ def matrix_of(mechanism: Any) -> Floats:
 def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
     """Raise MechanismMismatch if mechanisms differ in their efficiencies.
 
-    Pooled reports need one distribution phi of those seen; it depends on the efficiencies.
+    Pooled reports need one distribution phi of the secrets seen, which depends on the efficiencies.
     """
     first = efficiency_of(mechanisms[0])
     for mechanism in mechanisms:

@@ -1,8 +1,8 @@
 """Geography of grids: boxes in degrees, the cells that hold points, and cells in metres.
 
 Cells of a grid are equal in degrees. Lengths are those of geodesics on the WGS 84 ellipsoid. Points
-are (latitude, longitude); two mistakes are common and are looked for: both exchanged, and the
-``total_bounds`` of a GeoDataFrame, which begin with the longitude.
+are (latitude, longitude); two mistakes are common and are looked for: latitude and longitude
+exchanged, and the ``total_bounds`` of a GeoDataFrame, which begin with the longitude.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def cells(
     north, east : ndarray, shape (n,)
         Latitudes and longitudes, or y and x in the grid's unit.
     edges : pair of ndarray
-        Of the rows and of the columns, in the same unit.
+        Edges of the rows and of the columns, in the same unit.
     outside : {"raise", "nearest", "drop"}
     degrees : bool
-        Whether they are degrees.
+        Whether the coordinates are degrees.
     """
     refuse_other_words(outside)
     # Points on the border are inside.
@@ -104,7 +104,7 @@ def cells_beyond(
 ) -> Ints:
     """Return rows and columns, shape (n, 2), of the cells of a grid that is continued without end.
 
-    A cell holds its south and west edge, also those at the north and east edge of the grid.
+    A cell holds its south and west edge only, even at the north and east edge of the grid.
     """
     if degrees:
         refuse_off_the_globe(north, east)
@@ -269,7 +269,7 @@ def refuse_too_many(n_rows: int, n_cols: int) -> None:
 def refuse_ambiguous_edges(make: Callable[P, T]) -> Callable[P, T]:
     """Refuse four positional edges that may be the ``total_bounds`` of a frame.
 
-    Edges by name are not in doubt.
+    Edges that are given by name are not in doubt.
     """
 
     @wraps(make)
@@ -289,9 +289,10 @@ def _are_total_bounds(west: float, south: float, east: float, north: float) -> b
 def _refuse_ambiguous(first: float, second: float, third: float, fourth: float) -> None:
     """Raise ValueError if four edges make a smaller box when read as ``total_bounds``.
 
-    They are meant as (south, north, west, east). A city or a country has a side far below the
-    difference of its latitude and its longitude; read in the wrong order, that difference becomes a
-    side of the box. So the smaller of the two boxes is the one that is meant.
+    They are meant as (south, north, west, east). The sides of a city or a country are far shorter
+    than the difference between its latitude and its longitude. If the edges are read in the wrong
+    order, that difference becomes a side of the box. So the smaller of the two boxes is the one
+    that is meant.
     """
     as_stated = (second - first) * (fourth - third)
     if _are_total_bounds(first, second, third, fourth) and as_stated >= (third - first) * (

@@ -31,27 +31,26 @@ class Grid(Alphabet):
     ----------
     n_rows, n_cols : int, or both None
         None for the plane of cells that has no end. Secrets are then (row, column) pairs instead of
-        codes, `PlanarGeometric` is the mechanism for it, and estimates are over the bounding box of
-        the reports: outside, every maximum likelihood estimate is 0.
+        codes, `PlanarGeometric` is the mechanism for such a plane, and estimates are over the
+        bounding box of the reports, because outside every maximum likelihood estimate is 0.
     cell_size : float or (height, width)
         Side of a cell in `unit`; a pair where cells are not square.
     unit : str
-        Unit of `cell_size` and so of all distances, as "km": a label that comparisons leave out.
-        Privacy parameters are then per `unit`.
+        Unit of `cell_size`, and so of all distances, such as "km". It is a label, which comparisons
+        leave out. Privacy parameters are then per `unit`.
     bounds : (lat0, lat1, lon0, lon1), optional
         South, north, west and east edge in degrees (WGS 84). The cells are then equal in degrees.
     first : (row, column)
-        What the south-west cell is called: `values` and reports on the infinite grid count from
-        there.
+        Name of the south-west cell: `values`, and reports on the infinite grid, count from there.
 
     Raises
     ------
     ValueError
-        If a number of cells or a size is not positive, or the bounds are not increasing, or given
-        for a grid without an end.
+        If a number of cells or a size is not positive, or if bounds are not increasing, or are
+        given for a grid without an end.
     TooLarge
-        If it has more than :math:`2^{26}` cells, or one without an end is asked for its length,
-        values, codes or distances.
+        If the grid has more than :math:`2^{26}` cells, or if the length, values, codes or distances
+        of a grid without an end are asked for.
 
     Examples
     --------
@@ -130,14 +129,14 @@ class Grid(Alphabet):
         n_rows, n_cols : int
         cell_size : float or (height, width), optional
             In km. By default the true height and width of the middle cell on the WGS 84 ellipsoid;
-            give the nominal size where a publication computed with that.
+            give the nominal size if a publication computed with that.
 
         Raises
         ------
         ValueError
-            If the edges are not south < north and west < east in degrees; and if they, given
-            without names, are a box no larger when read as (west, south, east, north), which is the
-            order of ``total_bounds``.
+            If the edges are not south < north and west < east in degrees; or if they are given
+            without names and would make a box that is no larger when read in the order of
+            ``total_bounds``, which is (west, south, east, north).
 
         Examples
         --------
@@ -157,10 +156,10 @@ class Grid(Alphabet):
         """The grid of square cells of a length in metres that holds all points.
 
         The cells are equal in degrees. Along the middle meridian and the middle parallel of the
-        points there are ceil(extent / cell_size) of them, on the WGS 84 ellipsoid, and the box of
-        the points is widened to both sides alike until these have the side `cell_size`. Towards the
-        pole the cells are narrower: at latitude 50, 5 km from the middle, by 0.1 %. Points on the
-        edge are inside. Distances are in km.
+        points there are ceil(extent / cell_size) cells, on the WGS 84 ellipsoid, and the box of the
+        points is widened equally on both sides until these cells have the side `cell_size`. Towards
+        the pole the cells are narrower: by 0.1 % at latitude 50, 5 km from the middle. Points on
+        the edge are inside. Distances are in km.
 
         Parameters
         ----------
@@ -174,9 +173,10 @@ class Grid(Alphabet):
         Raises
         ------
         ValueError
-            If a position is missing, there is none, or they have no CRS; if cells equal in degrees
-            cannot hold them, at a pole and on both sides of longitude 180; if there would be more
-            than :math:`2^{26}` cells (`TooLarge`).
+            If a position is missing, if there is no position, or if geometries have no CRS; if
+            cells that are equal in degrees cannot hold the points, because these are at a pole or
+            on both sides of longitude 180; or, as `TooLarge`, if there would be more than
+            :math:`2^{26}` cells.
 
         Examples
         --------
@@ -238,10 +238,10 @@ class Grid(Alphabet):
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Return codes of (row, column) pairs or of points.
 
-        The columns row and col of a frame are cells; other columns and geometries are read as by
-        `locate`. Of arrays, shape (n, 2), pairs of integers are (row, column); pairs of floats,
-        whole ones too, are (lat, lon) in degrees on a grid with bounds. Pairs and points outside
-        raise `AlphabetMismatch`.
+        The columns row and col of a frame are cells; other columns, and geometries, are read as by
+        `locate`. In arrays of shape (n, 2), pairs of integers are (row, column), and pairs of
+        floats, even of whole numbers, are (lat, lon) in degrees on a grid with bounds. Pairs and
+        points outside the grid raise `AlphabetMismatch`.
         """
         read = places.read_points(labels, name, pair_names.ALL, places.CELLS, self.unit)
         pairs, kind = read
@@ -287,21 +287,22 @@ class Grid(Alphabet):
     ) -> Ints:
         """Codes of the cells that hold the points; a cell holds its south and west edge.
 
-        The northernmost and easternmost edge belong to the last cells. Mechanisms take these codes
-        if you say ``codes=True``.
+        The northernmost and the easternmost edge belong to the last cells. Mechanisms take these
+        codes with ``codes=True``.
 
         Parameters
         ----------
         points : GeoSeries, GeoDataFrame, frame, or array_like of (lat, lon), shape (n, 2)
             Geometries in any CRS. Columns lat and lon (also latitude, longitude, lng) of a frame
             are degrees; columns x and y are lengths in the grid's unit from its south-west corner,
-            for which it needs no bounds. Arrays are in degrees (WGS 84). With `lon` the latitudes
-            alone, shape (n,).
+            for which the grid needs no bounds. Arrays are in degrees (WGS 84). If `lon` is given,
+            `points` are the latitudes alone, shape (n,).
         lon : array_like, shape (n,), optional
         outside : {"raise", "nearest", "drop"}
             What to do with points outside the bounds. Reports of planar mechanisms need "nearest",
-            because that is where these put noise that leaves the grid; "drop" leaves people out,
-            and the result is shorter: whatever is estimated from it is about those inside.
+            because these mechanisms move noise that leaves the grid to the nearest cell. "drop"
+            leaves people out, so that the result is shorter, and whatever is estimated from it is
+            about the people inside.
         lat : array_like, shape (n,), optional
             Latitudes by name, with `lon`.
 
@@ -312,10 +313,10 @@ class Grid(Alphabet):
         Raises
         ------
         ValueError
-            If degrees are given for a grid that has no bounds, or geometries have no CRS or are not
-            points, or the columns of a frame have other names; if a position is missing, or outside
-            where `outside` is "raise", or not on the globe where it is "nearest", or if latitude
-            and longitude are exchanged (`AlphabetMismatch`).
+            If degrees are given for a grid that has no bounds, if geometries have no CRS or are not
+            points, or if the columns of a frame have other names. As `AlphabetMismatch`, if a
+            position is missing, if it is outside and `outside` is "raise", if it is not on the
+            globe and `outside` is "nearest", or if latitude and longitude are exchanged.
 
         Examples
         --------
@@ -339,8 +340,8 @@ class Grid(Alphabet):
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
         """One row per cell (row, col, values, its rectangle) in code order.
 
-        With bounds the rectangles are in degrees, EPSG:4326; without, in `unit` from the corner of
-        cell (0, 0) and the frame has no coordinate reference system.
+        With bounds the rectangles are in degrees, EPSG:4326; without bounds they are in `unit` from
+        the corner of cell (0, 0), and the frame has no coordinate reference system.
 
         Parameters
         ----------
@@ -393,8 +394,8 @@ class Grid(Alphabet):
     ) -> tuple[Grid, Floats]:
         """The grid and the values of a frame that `to_geodataframe` made.
 
-        Rows may stand in any order. A frame does not hold the cell size: by default it is that of
-        the rectangles, and where these are in degrees the true one in km of the middle cell.
+        Rows may stand in any order. A frame does not hold the cell size. By default this is the
+        size of the rectangles, or, if these are in degrees, the true size in km of the middle cell.
 
         Examples
         --------

@@ -18,7 +18,7 @@ FIRST_SHOWN = 3
 
 
 def shown_labels(labels: NDArray[Any]) -> str:
-    """Labels for messages and representations: of many, their number and the first ones.
+    """Labels for messages and representations; if there are many, their number and the first ones.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Translate labels of users to codes; integers are also looked up, never taken as codes."""
+"""Translate users' labels to codes; integers are looked up, too, and never taken as codes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     Parameters
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     labels : sequence
         As `Alphabet.codes` takes them.
     alphabet : Alphabet
         A bounded one.
     hint : str
-        The end of the message if there are other labels: what to do.
+        The end of the message if there are other labels; it says what to do.
     """
     # An array without a dimension has no length, and is refused below by name.
     if isinstance(labels, Sized) and getattr(labels, "shape", None) != () and not len(labels):
@@ -49,9 +49,9 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
 def codes_of_index(
     name: str, labels: Any, alphabet: Alphabet, hint: str, twice_hint: str = ""
 ) -> Ints:
-    """Return the codes of the labels of a vector, each there once, all of this alphabet.
+    """Return the codes of the labels of a vector, which are of this alphabet and occur once each.
 
-    The hints end the messages for labels of others, and for one that occurs twice.
+    The hints end the messages for labels of another alphabet, and for a label that occurs twice.
     """
     try:
         codes = codes_of(name, labels, alphabet, hint)
@@ -69,22 +69,24 @@ def codes_of_index(
 def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:
     """Return counts in the order of an alphabet, shape (k,).
 
-    Arrays have that order; mappings and Series are aligned by their labels.
+    Arrays must have that order; mappings and Series are aligned by their labels.
 
     Parameters
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     counts : array_like, mapping or Series
         A label that is missing in a mapping or a Series counts 0.
     alphabet : Alphabet
     weighted : bool
-        Accept weights, which are any numbers that are not negative, instead of integers only.
+        Whether to accept weights, which are any numbers that are not negative, instead of only
+        integers.
 
     Raises
     ------
     AlphabetMismatch
-        If a label is not in the alphabet or occurs twice, or an array has not one count for each.
+        If a label is not in the alphabet or occurs twice, or if an array does not have one count
+        for each label.
     ValueError
         If a count is missing, negative or not an integer.
     """
@@ -103,7 +105,7 @@ def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = 
 
 
 def name_of_alphabet(alphabet: Alphabet) -> str:
-    """The alphabet as an error message names it: labels are counted, not written out."""
+    """Return the alphabet as an error message names it: labels are counted, not written out."""
     return (
         f"the alphabet of {len(alphabet)} labels" if type(alphabet) is Alphabet else repr(alphabet)
     )

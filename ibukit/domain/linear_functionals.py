@@ -1,7 +1,7 @@
 """Linear functionals w . theta, for which intervals and standard errors are computed.
 
-Users name them by the argument `of`: nothing for every single probability, weights in the
-alphabet's order, weights by label, or labels whose probabilities are added up.
+Users name them by the argument `of`, which is None for every single probability, or holds weights
+in the alphabet's order, weights by label, or labels whose probabilities are added up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class LinearFunctionals:
     k : int
         Number of probabilities.
     weights : ndarray, shape (r, k), or None
-        None for each single probability, whose weights are the unit vectors and are not stored.
+        None if each single probability is asked for: their weights are the unit vectors, and are
+        not stored.
     single : bool
         Whether the user gave one functional, so that the answer is a number, not an array.
     """
@@ -135,8 +136,8 @@ def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
 def names_of_questions(of: Any, n: int) -> Any:
     """Return a name for each of the n questions of an argument `of` that is not None.
 
-    Districts have their index, labels are named by themselves, in a sum with plus signs between
-    them; weights are numbered.
+    Districts are named by their index, and labels by themselves, with plus signs between those of a
+    sum; weights are numbered.
     """
     if are_districts(of):
         return of.index
@@ -163,13 +164,14 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     ----------
     of : None, array_like of shape (k,) or (r, k), mapping or Series
         Weights in the alphabet's order, of one functional or of one in each row; truth values are
-        the weights 0 and 1. Mappings and Series have the weights of some labels, others have 0.
+        the weights 0 and 1. Mappings and Series have the weights of some labels; other labels have
+        the weight 0.
     alphabet : Alphabet
 
     Raises
     ------
     ValueError
-        If a weight is not finite or above 1e150, or a label occurs twice.
+        If a weight is not finite or is above 1e150, or if a label occurs twice.
     AlphabetMismatch
         If there are not k weights, or a label is not in the alphabet.
     """
@@ -213,7 +215,7 @@ def _with_weights(of: Any) -> Any:
 
 
 def _texts(of: Any) -> list[Any]:
-    """Return a sequence that may have texts in it as a list, and an empty one for all others."""
+    """Return a sequence that may have texts in it as a list; for anything else an empty list."""
     if isinstance(of, (list, tuple)):
         return list(of)
     # Arrays, Series and Index know their type, and those of numbers have no text to look for.

@@ -45,14 +45,14 @@ def shown(kinds: Sequence[Kind]) -> str:
 
 
 def axis_of(name: Any, unit: str = "") -> tuple[Kind, int] | None:
-    """Return what the numbers of a column are, and along which axis, or None if it is not known.
+    """Return what the numbers of a column are, and along which axis, or None if this is not known.
 
     Parameters
     ----------
     name : object
-        Of the column. Case does not matter, and "pickup_latitude" is a latitude.
+        Name of the column. Case does not matter, and "pickup_latitude" is a latitude.
     unit : str
-        Of the grid: with "km", the column "x_km" holds lengths.
+        Unit of the grid: with "km", the column "x_km" holds lengths.
     """
     if not isinstance(name, str):
         return None
@@ -74,9 +74,9 @@ def refuse_projected(names: Sequence[Any], name: str) -> None:
     Parameters
     ----------
     names : sequence
-        Of the columns.
+        Names of the columns.
     name : str
-        Of the argument.
+        Name of the argument.
     """
     projected = [x for x in names if isinstance(x, str) and PROJECTED.search(x.lower())]
     if projected:
@@ -120,7 +120,7 @@ def pair_in(
 
 
 def pair_of(names: Sequence[Any], name: str, unit: str = "") -> PairNames | None:
-    """Return what two columns hold, in any order, or None if neither of the names says so.
+    """Return what two columns hold, in any order, or None if neither of their names says it.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Read points in the forms that people have them in: places on the globe, lengths, or cells.
+"""Read points in the forms in which people have them: places on the globe, lengths, or cells.
 
 Geometries say where they are by their CRS, and columns by their names. Arrays say nothing: each
-door documents how it reads them.
+function that takes them documents how it reads them.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def read_points(points: Any, name: str, kinds: Sequence[Kind], forms: str, unit:
     ----------
     points : GeoSeries, GeoDataFrame, frame or array_like, shape (n, 2)
     name : str
-        Of the argument.
+        Name of the argument.
     kinds : sequence of Kind
         What the columns of a frame may hold.
     forms : str
-        What is taken, for a message.
+        The forms that are taken, for a message.
     unit : str
-        Of the grid.
+        Unit of the grid.
     """
     if is_geopandas(points):
         return Pairs(np.column_stack(positions(points, name)), "degrees")
@@ -83,7 +83,7 @@ def degrees_of(pairs: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 def refuse_other_geometries(geometry: Any, name: str) -> None:
-    """Raise ValueError unless all geometries are points: areas and lines have no one position."""
+    """Raise ValueError unless all geometries are points, which alone have a single position."""
     kinds = sorted(set(geometry.geom_type.dropna()) - {"Point"})
     if kinds:
         raise ValueError(
@@ -209,7 +209,7 @@ def _array(values: Any) -> NDArray[Any] | None:
 def refuse_off_the_globe(lat: Floats, lon: Floats) -> None:
     """Raise AlphabetMismatch if degrees are out of range.
 
-    They may be metres, or begin with the longitude.
+    The numbers may be metres, or begin with the longitude.
     """
     wrong = ~((np.abs(lat) <= 90) & (np.abs(lon) <= 180))
     if wrong.any():

@@ -26,7 +26,7 @@ FORMS = (
 
 
 class GridPlane(Protocol):
-    """Part of a `domain.grid.Grid` that is needed here: its own file imports this one."""
+    """Part of a `domain.grid.Grid` that is needed here, because its own file imports this one."""
 
     @property
     def n_rows(self) -> int:
@@ -73,7 +73,7 @@ def plane_edges(grid: GridPlane) -> tuple[Floats, Floats]:
 
 
 def require_bounds(grid: GridPlane, name: str) -> Bounds:
-    """Return the bounds of a grid; ValueError if it has none, so no place on the globe."""
+    """Return the bounds of a grid; ValueError if it has none, and so no place on the globe."""
     if grid.bounds is None:
         raise ValueError(
             f"{name} must be {FORMS.partition(',')[0]}: the grid has no bounds, so no place on the "
@@ -165,7 +165,8 @@ def refuse_not_finite(xy: Floats, name: str) -> None:
 def refuse_lengths(grid: GridPlane, lat: Floats, lon: Floats) -> None:
     """Raise AlphabetMismatch if degrees are certainly meant as lengths in the grid's unit.
 
-    They are if all are far from the grid, and half of them are in it as x and y.
+    This is certain if all points are far from the grid, but half of them are in it when read as x
+    and y.
     """
     if not len(lat):
         return
@@ -186,8 +187,8 @@ def refuse_lengths(grid: GridPlane, lat: Floats, lon: Floats) -> None:
 def refuse_degrees(grid: GridPlane, xy: Floats, name: str) -> None:
     """Raise AlphabetMismatch if coordinates in the grid's unit are certainly meant as degrees.
 
-    They are if no point is in the grid, but some are where degrees would be; or if half of several
-    points are there, in a box that is a small part of the grid.
+    This is certain if no point is in the grid, but some are where degrees would be; or if half of
+    several points are there, in a box that is a small part of the grid.
     """
     if grid.bounds is None or not len(xy):
         return

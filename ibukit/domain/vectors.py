@@ -1,8 +1,8 @@
-"""Vectors over an alphabet from outside: what has labels is aligned by them, the rest by position.
+"""Vectors from outside over an alphabet: aligned by labels if they have some, else by position.
 
 Series, mappings, frames of one column and estimates have labels. A Series with pandas' default
-index 0, 1, ... has none, unless a label of the alphabet is a number or the text of one and they are
-not 0, 1, ... in this order: then it could be read in two ways, and is refused.
+index 0, 1, ... has none. But if a label of the alphabet is a number or the text of one, and the
+labels are not 0, 1, ... in this order, such a Series could be read in two ways, and is refused.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ibukit.errors import AlphabetMismatch
 def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
     """Return what has labels as an array in the alphabet's order, and anything else unchanged.
 
-    Labels that are left out have a 0. The distribution of an estimate over the integers from 0
-    stands for the codes of any alphabet of their number.
+    Labels that are left out have a 0. The distribution of an estimate over the integers from 0 is
+    taken as one over the codes of any alphabet with as many labels.
 
     Raises
     ------
     AlphabetMismatch
-        If a label is missing, is not in the alphabet, occurs twice, or only numbers the entries
-        where the alphabet's labels are other numbers; or if an estimate has other secrets.
+        If a label is missing, is not in the alphabet or occurs twice; if labels only number the
+        entries, but the alphabet's labels are other numbers; or if an estimate has other secrets.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _of_estimate(name: str, estimate: EstimatedDistribution, alphabet: Alphabet)
 def _has_other_numbers(alphabet: Alphabet) -> bool:
     """Return whether a label is a whole number or its text, and not all are 0, 1, ... in order.
 
-    Then an index 0, 1, ... may be labels in another order as well as positions.
+    If so, an index 0, 1, ... may mean labels in another order as well as positions.
     """
     if type(alphabet) is Line:
         return alphabet.first != 0
@@ -113,8 +113,8 @@ def aligned_pair(
 ) -> tuple[Any, Any]:
     """Return two vectors in one order: an alphabet's, or that of the labels of the first.
 
-    Where no alphabet is known, that of an estimate counts; two vectors with labels are aligned with
-    each other, and labels that one of them lacks have a 0 there.
+    Where no alphabet is known, that of an estimate is taken. Two vectors with labels are aligned
+    with each other, and a label that one of them lacks has a 0 there.
     """
     estimates = [each for each in values if isinstance(each, EstimatedDistribution)]
     space = estimates[0].alphabet if alphabet is None and estimates else alphabet

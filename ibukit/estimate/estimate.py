@@ -1,7 +1,7 @@
-"""`Estimate`: what every estimator returns, and the public door to intervals, tables and files.
+"""`Estimate`: what every estimator returns, with the intervals, tables and files made from it.
 
-The class stands above the rooms for intervals, identification, plotting and files. Its methods read
-their arguments, call one of these rooms, and put labels on the answer.
+The class is built on the subpackages for intervals, identification, plotting and files. Its methods
+read their arguments, call one of these subpackages, and put labels on the answer.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Estimate(ReadOnlyArrays):
     r"""An estimate of the distribution of the secrets.
 
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
-    labels for an index, `plot` draws them. `distribution` is in the alphabet's order, and an
-    estimate may stand wherever a distribution is asked for. Two estimates are equal if all that is
-    printed of them is equal, and so are their distributions and reports.
+    labels as their index, and `plot` draws them. `distribution` is in the alphabet's order, and an
+    estimate may be given wherever a distribution is asked for. Two estimates are equal if
+    everything that is printed of them is equal, and their distributions and reports are equal, too.
 
     Attributes
     ----------
@@ -74,9 +74,10 @@ class Estimate(ReadOnlyArrays):
         :math:`L = \sum_{z} \mathrm{counts}_{z}\,\log P(z)`, in nats, total over all reports; -inf
         where a seen report has probability 0.
     gap : float
-        Nats per report: no distribution has a mean log-likelihood above that of this one by more
-        than `gap`. It bounds the likelihood, not the distance to the truth. inf off the simplex. It
-        includes a bound on its own rounding, see `ibukit.gap`; `certificate` makes it a proof.
+        In nats per report: no distribution has a mean log-likelihood above that of this one by more
+        than `gap`. It bounds the likelihood, not the distance to the truth, and is inf off the
+        simplex. It includes a bound on its own rounding, see `ibukit.gap`; `certificate` makes it a
+        proof.
     status : Status
     n_iter : int
         Steps taken; 0 for closed forms.
@@ -87,7 +88,7 @@ class Estimate(ReadOnlyArrays):
         (``tally.full_alphabet``) is unbounded, this is a part of it outside which every maximum
         likelihood estimate is exactly 0; `gap` holds for the whole.
     tally : Tally, optional
-        The reports it was computed from; standard errors and `identified` need it.
+        The reports from which it was computed; standard errors and `identified` need it.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class Estimate(ReadOnlyArrays):
         return arrow_stream(self.to_series().reset_index(), requested_schema)
 
     def to_series(self) -> pd.Series[float]:
-        """Return the probabilities as a pandas Series, labels for an index.
+        """Return the probabilities as a pandas Series, with the labels as its index.
 
         On a grid the index has the levels row and col.
 
@@ -158,19 +159,20 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         level : float, optional
-            Of the intervals, strictly between 0 and 1. None leaves them out, and what else needs
-            the reports.
+            Level of the intervals, strictly between 0 and 1. None leaves out the intervals, and all
+            else that needs the reports.
         method : str, optional
-            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
-            "wald" for more; where Wald's interval would be void, "profile", if such rows times
-            secrets are at most 2^18.
+            As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
+            applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
+            the number of such rows times that of the secrets is at most 2^18.
 
         Returns
         -------
         pandas.DataFrame
-            Columns probability, lower, upper (see `interval`) and `identified`; with None the first
-            alone. A column method is added where rows have intervals by different methods, or void
-            ones, which say no more than what is possible. Index: the labels, on a grid (row, col).
+            Columns probability, lower, upper (see `interval`) and `identified`; if `level` is None,
+            probability alone. A column method is added if rows have intervals by different methods,
+            or void intervals, which say no more than what is possible. The index holds the labels,
+            on a grid (row, col).
 
         Raises
         ------
@@ -202,15 +204,15 @@ class Estimate(ReadOnlyArrays):
         level : float, optional
             Adds the columns lower, upper and identified, as `to_frame` has them.
         method : str, optional
-            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
-            "wald" for more; where Wald's interval would be void, "profile", if such rows times
-            secrets are at most 2^18.
+            As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
+            applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
+            the number of such rows times that of the secrets is at most 2^18.
 
         Returns
         -------
         geopandas.GeoDataFrame
-            Columns row, col, probability and geometry, see `Grid.to_geodataframe`; with a level
-            those of `to_frame`.
+            Columns row, col, probability and geometry (see `Grid.to_geodataframe`); with a level
+            also those of `to_frame`.
 
         Raises
         ------
@@ -242,18 +244,19 @@ class Estimate(ReadOnlyArrays):
         """Return a JSON object with the labels, the probabilities and what is printed.
 
         Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
-        number of reports (null without a tally), and dropped, how many were left out by reason.
-        JSON knows neither infinite numbers nor dates. The numbers become the strings "inf" and
-        "-inf", as Python's `float` reads them, and labels such as dates become strings too.
+        number of reports (null without a tally), and dropped, the numbers of reports that were left
+        out, by reason. JSON knows neither infinite numbers nor dates. The numbers become the
+        strings "inf" and "-inf", as Python's `float` reads them, and labels such as dates become
+        strings too.
 
         Parameters
         ----------
         level : float, optional
             Adds the lists lower, upper and identified, as `to_frame` has them.
         method : str, optional
-            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
-            "wald" for more; where Wald's interval would be void, "profile", if such rows times
-            secrets are at most 2^18.
+            As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
+            applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
+            the number of such rows times that of the secrets is at most 2^18.
 
         Raises
         ------
@@ -289,13 +292,13 @@ class Estimate(ReadOnlyArrays):
 
         Whoever has it can check, in exact arithmetic and without this package, that no distribution
         has a mean log-likelihood above that of this one by more than the gap: a page of the book
-        prints the thirty lines (*Certificates that others can check*). It holds the reports, so
-        treat it as you treat them.
+        prints the thirty lines that do so (*Certificates that others can check*). The certificate
+        holds the reports, so treat it as you treat the reports.
 
         Its names are format, claim, gap, n, distribution_of ("secrets", or "secrets of reports
         seen" where reports get lost), labels, distribution, and parts: for each mechanism its call
         in words, the counts of the distinct reports, and the probabilities :math:`M_{xz}` of report
-        z given secret x, up to a factor of each report, which the claim does not depend on. By
+        z given secret x, up to a factor for each report, on which the claim does not depend. By
         kind:
 
         - "own or other": `own` if x is reports[z], else `other`;
@@ -305,9 +308,9 @@ class Estimate(ReadOnlyArrays):
           of the rows and the columns of cell x and cell reports[z];
         - "matrix": columns[z][x].
 
-        All numbers are the doubles of the computation, and the claim is about these. That they are
-        the mechanism's, as its formula rounded to doubles, is for the reader to check; so is that
-        the reports are those that were sent.
+        All numbers are the doubles of the computation, and the claim is about these. It is for the
+        reader to check that these numbers are the mechanism's, which is to say the results of its
+        formula, rounded to doubles, and that the reports are those that were sent.
 
         Returns
         -------
@@ -335,7 +338,7 @@ class Estimate(ReadOnlyArrays):
     def plot(
         self, level: float | None = None, ax: Axes | None = None, method: str | None = None
     ) -> Axes:
-        """Draw it: bars for labels, steps on a line, a map on a grid.
+        """Draw the estimate: bars for labels, steps on a line, a map on a grid.
 
         Parameters
         ----------
@@ -345,15 +348,15 @@ class Estimate(ReadOnlyArrays):
             interval.
         ax : matplotlib Axes, optional
         method : str, optional
-            As `interval` takes it. By default "auto" for at most 300 secrets, where it applies, and
-            "wald" for more; where Wald's interval would be void, "profile", if such rows times
-            secrets are at most 2^18.
+            As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
+            applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
+            the number of such rows times that of the secrets is at most 2^18.
 
         Returns
         -------
         matplotlib Axes
-            If there are many labels, the most probable are drawn, and the axis says what the others
-            have.
+            If there are many labels, only the most probable are drawn, and the axis says what
+            probability the others have together.
 
         Raises
         ------
@@ -408,11 +411,11 @@ class Estimate(ReadOnlyArrays):
     def identified(self) -> NDArray[np.bool_]:
         """True if the reports determine each secret's probability, shape (k,).
 
-        They do where all MLEs agree on it (to 1e-7). A property of the reports, the same for every
-        estimate made from them; computed when first asked for. Where it is False, `theory.mle_set`
-        gives the range. True does not mean precise: see `standard_errors`, which are inf where the
-        likelihood is flat around the estimate, while the boundary of the simplex may still single
-        it out.
+        They do if all MLEs agree on that probability (to 1e-7). This is a property of the reports,
+        the same for every estimate made from them, and it is computed when first asked for. Where
+        it is False, `theory.mle_set` gives the range. True does not mean that the probability is
+        estimated precisely: see `standard_errors`, which are inf where the likelihood is flat
+        around the estimate, although the boundary of the simplex may still single the estimate out.
 
         Raises
         ------
@@ -449,22 +452,23 @@ class Estimate(ReadOnlyArrays):
         information is
         :math:`J_{xy} = \sum_{z} \mathrm{counts}_{z}\,M_{xz}\,M_{yz} / (\theta\,M)_{z}^{2}` on the
         directions that keep the sum at 1: the errors of an efficient estimator of an interior
-        distribution. They ignore that probabilities are not negative, so where many are estimated
-        as 0 they are too large; and they do not count the bias of stopping early. Where the reports
-        seen do not determine a secret's probability at all, its standard error is inf.
+        distribution. They ignore that probabilities are not negative, so they are too large where
+        many probabilities are estimated as 0; and they do not include the bias of stopping early.
+        Where the reports seen do not determine a secret's probability at all, its standard error is
+        inf.
 
         Parameters
         ----------
         of : array_like of shape (k,) or (r, k), mapping, label or list of labels, optional
-            Weights of the sum :math:`w \cdot \theta`: of one functional, or of one in each row;
-            truth values are 0 and 1. A mapping has the weights of some labels; labels that are
-            strings, as in ``["bike", "bus"]``, stand for the sum of their probabilities, and others
-            go into a mapping, as in ``{20: 1, 21: 1}``. A GeoDataFrame of districts weighs the
-            cells of a grid by the share of their area, a row for each district. None: every
-            probability, computed once.
+            Weights of the sum :math:`w \cdot \theta`: those of one functional, or of one in each
+            row; truth values count as 0 and 1. A mapping has the weights of some labels; labels
+            that are strings, as in ``["bike", "bus"]``, stand for the sum of their probabilities;
+            labels of other types go into a mapping, as in ``{20: 1, 21: 1}``. A GeoDataFrame of
+            districts weighs the cells of a grid by the share of their area, a row for each
+            district. None, the default, asks for every probability; these are computed only once.
         target : {"distribution", "frequencies"}
-            Errors as an estimate of the distribution that people come from, or of these people's
-            own frequencies F. The second are smaller: their square is
+            Whether to give the errors of an estimate of the distribution that people come from, or
+            of these people's own frequencies F. The latter are smaller: their square is
             :math:`w V w - (\sum_x w_x^2\,\theta_x - (w \cdot \theta)^2) / n`, because who was
             asked, out of all people, is then not random.
 
@@ -475,17 +479,18 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If the estimate does not know its tally, is off the simplex, or gives a report that was
-            seen probability 0; if `of` has not k finite weights, or reports may be lost and the
-            target is the frequencies.
+            If the estimate does not know its tally, is off the simplex, or gives probability 0 to a
+            report that was seen; if `of` does not have k finite weights; or if reports may be lost
+            and the target is the frequencies.
         AlphabetMismatch
             If `of` has a label that is not in the alphabet.
         TooLarge
             If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the
             reports leave something undetermined. Under k-RR, also pooled, and under geometric noise
-            on a line there are closed forms, in O(k) time and memory. All cells of a larger plane
-            are solved for without the matrix, each variance within a hundredth, if every report was
-            seen and the noise is narrow beside the plane: 256 x 256 cells in half a minute.
+            on a line there are closed forms, which take O(k) time and memory. All cells of a larger
+            plane are solved for without the matrix, each variance to within a hundredth, if every
+            report was seen and the noise is narrow compared with the plane: 256 x 256 cells take
+            half a minute.
 
         References
         ----------
@@ -512,8 +517,8 @@ class Estimate(ReadOnlyArrays):
     def covariance(self) -> Floats:
         r"""Asymptotic covariances of the probabilities, shape (k, k).
 
-        The inverse observed information on the directions that keep the sum, of which
-        `standard_errors` takes the diagonal only. Each row sums to 0. The variance of
+        This is the inverse observed information on the directions that keep the sum, of which
+        `standard_errors` takes only the diagonal. Each row sums to 0. The variance of
         :math:`\sum_{x} w_{x}\,\theta_x` is ``w @ covariance @ w``.
 
         Returns
@@ -686,55 +691,59 @@ class Estimate(ReadOnlyArrays):
         - ``"auto"``, the default: "profile", whose threshold :math:`z^{2}` is replaced for each end
           by one drawn from the Gaussian problem that the likelihood ratio follows near the boundary
           of the simplex. It is wider than "profile" where probabilities are 0 or nearly so, and the
-          same in the interior. Two secrets with two kinds of reports are enumerated, as for
-          "calibrated". It is "profile" itself for weighted reports, where reports get lost, and
-          where the drawing would take more than about ten seconds: for questions times the third
-          power of the number of secrets beyond :math:`2^{24}`, one question of 256 secrets or all
-          shares of 64. Of a measured matrix and over a background it is "profile" where this
-          applies, else "wald". `summary` and tables say which.
+          same in the interior. For two secrets with two kinds of reports the possible tallies are
+          enumerated, as for "calibrated". It is "profile" itself for weighted reports, where
+          reports get lost, and where the drawing would take more than about ten seconds: that is if
+          the number of questions times the third power of the number of secrets is beyond
+          :math:`2^{24}`, which is the product for one question about 256 secrets, or for all shares
+          of 64. For a measured matrix and over a background it is "profile" where this applies,
+          else "wald". `summary` and tables say which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
-          about `level` at distributions without zeros. Cut at what any distribution can have, 0 and
-          1 for a probability; void where both ends are cut.
+          about `level` at distributions without zeros. The interval is cut off at the least and the
+          largest value that any distribution can have (0 and 1 for a probability), and is void
+          where both ends are cut off.
         - ``"profile"``: the range of :math:`w \cdot \theta` over
           :math:`\{\theta : L(\theta) \ge \max L - z^2 / 2\}`, z the normal quantile. Each end has
           a bound by duality, and the range that is returned is proved to contain that of the set.
-          Covers with probability about `level` in the limit; where many probabilities are 0, with
-          more or with less: .34 instead of .95 where everybody has one of 100 values under
-          geometric noise (chapter *How many people does it take?*), .55 under k-RR (*How sure can
-          we be?*).
+          It covers with probability about `level` in the limit, but with a higher or a lower one
+          where many probabilities are 0: with .34 instead of .95 under geometric noise if everybody
+          has the same one of 100 values (chapter *How many people does it take?*), and with .55
+          under k-RR (*How sure can we be?*).
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
-          Covers with probability about `level` at the boundary, too. If there are at most 64
+          It covers with probability about `level` at the boundary, too. If there are at most 64
           secrets and the reports can be listed, an end is the outermost accepted answer of a scan
-          from outside. At most 4,096 possible tallies are enumerated instead of simulated. Two
-          secrets with two kinds of reports always are: their ends are exact, and cover with
-          probability at least `level`.
+          from outside. At most 4,096 possible tallies are enumerated instead of simulated. For two
+          secrets with two kinds of reports this is always done: the ends are then exact, and cover
+          with probability at least `level`.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
-          any mechanism, without conditions. `by` says how. "binomial": Clopper and Pearson's
+          any mechanism, without conditions. `by` says how. "binomial" is Clopper and Pearson's
           interval from the count of one event of the reports whose probability depends on
-          :math:`w \cdot \theta` alone: of shares and sums of several shares under k-RR, and of
-          single shares under unary encodings and subset selection. It is the default for these;
-          under k-RR of 25 and 100 values, epsilon 1, with 100,000 reports and no share of 0 it was
-          1.03 times as wide as the profile's interval at the median of 120, and 1.5 times at most.
-          "region", the default for others and for `band` and `largest`, holds for all questions at
-          once: "boxes", the range over all :math:`\theta` whose reports are as probable as their
-          Clopper-Pearson intervals say (under unary encodings and subset selection, their bits),
-          where reports can be listed, else "cross-fitted", a likelihood ratio of halves of the
-          reports (universal inference), as "split" and "averaged" are. "betting": bets against each
-          end that are designed from a tenth of the reports. Boxes are wide for sums: under k-RR of
-          25 values, epsilon 1 and 100,000 reports, those of half the shares are 5 to 8 times as
-          wide as the profile's, those by betting about twice.
+          :math:`w \cdot \theta` alone. It exists for shares and sums of several shares under k-RR,
+          and for single shares under unary encodings and subset selection, and is the default for
+          these. Under k-RR of 25 and 100 values, epsilon 1, with 100,000 reports and no share of 0,
+          it was 1.03 times as wide as the profile's interval in the median of 120 cases, and at
+          most 1.5 times as wide. "region", the default for other questions and for `band` and
+          `largest`, holds for all questions at once. It is "boxes" where reports can be listed, and
+          else "cross-fitted". "boxes" is the range over all :math:`\theta` whose reports (under
+          unary encodings and subset selection, their bits) are as probable as their Clopper-Pearson
+          intervals say. "cross-fitted" is a likelihood ratio of halves of the reports (universal
+          inference), as "split" and "averaged" are. "betting" makes bets against each end, which
+          are designed from a tenth of the reports. Boxes are wide for sums: under k-RR of 25
+          values, epsilon 1 and 100,000 reports, those for the sum of half the shares are 5 to 8
+          times as wide as the profile's, and those by betting about twice as wide.
         - ``"credible"``: contains w . theta with probability `level` under the posterior of the
           prior Dirichlet(`alpha`); exact for shares and sums of several shares under k-RR and for
-          two secrets, else mostly by draws. It is worth little where the prior does not expect the
-          truth and reports are few: with 20 secrets under k-RR, epsilon 1, and 1,000 people who all
-          have one secret, the interval of its share contained the truth, 1, in 0 of 40 draws; if
-          half of the people have it, in 3 of 40 (33 with alpha=0.5).
+          two secrets, and otherwise mostly found by draws. It is hardly to be trusted where the
+          prior does not expect the truth and reports are few: with 20 secrets under k-RR, epsilon
+          1, and 1,000 people who all have one secret, the interval of its share contained the
+          truth, 1, in 0 of 40 draws; if half of the people have it, it did so in 3 of 40 draws (in
+          33 of 40 with alpha=0.5).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
-          estimate or, with kind="reports", drawn from the reports. Covers too rarely at the
+          estimate or, with kind="reports", drawn from the reports. It covers too rarely at the
           boundary. With ``estimator=...`` that function of a tally makes the estimates, instead of
-          maximum likelihood. It then shows the spread of the estimator, of a stopped or smoothed
-          one for instance, around what it tends to: it is **no interval for the truth**, because it
+          maximum likelihood. It then shows the spread of that estimator, for instance a stopped or
+          smoothed one, around what it tends to: it is **no interval for the truth**, because it
           does not know the estimator's bias.
 
         If reports get lost, intervals are for the distribution of all secrets, given the number of
@@ -745,21 +754,21 @@ class Estimate(ReadOnlyArrays):
         All but Wald's and the parametric bootstrap's depend on the reports alone, not on this
         estimate.
 
-        The level is that of a question which was chosen before the reports were seen. An interval
-        of a share that was chosen after a look (the largest, all above a limit, a difference that
-        was found by looking) does not have it: with 100 equal shares under k-RR, epsilon 1 and
+        The level holds for a question that was chosen before the reports were seen. The interval of
+        a share that was chosen after a look (the largest, all above a limit, a difference that was
+        found by looking) does not have this level: with 100 equal shares under k-RR, epsilon 1 and
         2,000 reports, the profile interval of level 0.95 of the largest estimate covers in about
         90 % of the tallies. `largest`, `band` and ``method="guaranteed", by="region"`` hold for
-        whatever is chosen among all probabilities.
-        "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
-        directions open. All take the mechanism for exactly known, unless its matrix was measured
-        and it was made by `MatrixMechanism.from_trials`, which says what then applies.
+        whatever is chosen among all probabilities. "wald", "profile", "calibrated", "guaranteed"
+        and "credible" notice where reports leave directions open. All methods take the mechanism
+        for exactly known, unless its matrix was measured and it was made by
+        `MatrixMechanism.from_trials`, which says what then applies.
 
-        Weighted reports have "wald", with the standard errors of the design, and "profile", with
-        :math:`z^{2}` times the design effect, the variance by the design over that of as many
-        reports as the weights sum to [rao]_; z is then a quantile of Student's distribution, whose
-        degrees of freedom are the numbers of clusters minus strata, or of replicates minus 1. The
-        other methods need whole counts of independent reports.
+        For weighted reports there are "wald", with the standard errors of the design, and
+        "profile", with :math:`z^{2}` times the design effect, which is the variance by the design
+        divided by that of as many reports as the weights sum to [rao]_; z is then a quantile of
+        Student's distribution, whose degrees of freedom are the numbers of clusters minus strata,
+        or of replicates minus 1. The other methods need whole counts of independent reports.
 
         Parameters
         ----------
@@ -769,15 +778,14 @@ class Estimate(ReadOnlyArrays):
             Weights of linear functionals, as `standard_errors` takes them.
         method : {"auto", "profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
         target : {"distribution", "frequencies"}
-            What is to be covered, as `standard_errors` takes it. The frequencies by "wald",
-            "credible", "bootstrap", and "guaranteed" by "binomial", boxes or betting.
+            What is to be covered, as `standard_errors` takes it. For the frequencies there are
+            "wald", "credible", "bootstrap", and "guaranteed" by "binomial", "boxes" or "betting".
         **options
-            Of the method. "auto": draws=None (20 / (1 - level), at most 2,000), seed=0.
-            "calibrated": draws=400, seed=0. "guaranteed": by=None,
-            seed=0, and share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10
-            ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0,
-            kind="parametric", n_jobs=1, estimator=None (a function from a tally to an estimate over
-            its secrets).
+            Options of the method. "auto": draws=None (20 / (1 - level), at most 2,000), seed=0.
+            "calibrated": draws=400, seed=0. "guaranteed": by=None, seed=0, and share=0.1 (the
+            pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged"). "credible": alpha=1.0,
+            seed=0. "bootstrap": draws=1000, seed=0, kind="parametric", n_jobs=1, estimator=None (a
+            function from a tally to an estimate over its secrets).
 
         Returns
         -------
@@ -786,11 +794,12 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, the method is not known or not for this target,
-            ("guaranteed") the mechanism would make such reports with probability 1e-6 at most, or
-            (as `WeightsRefused`) the method does not take weights; and as `standard_errors`.
+            If `level` is not between 0 and 1; if the method is not known or not for this target;
+            with "guaranteed", if the mechanism would make such reports with a probability of at
+            most 1e-6; as `WeightsRefused`, if the method does not take weights; and as
+            `standard_errors`.
         TooLarge
-            If the method would take a matrix that is too large, or hours.
+            If the method would take a matrix that is too large, or would take hours.
         MatrixUncertain
             If the matrix was measured, and the method does not know its trials.
 
@@ -853,14 +862,15 @@ class Estimate(ReadOnlyArrays):
         """Intervals of all probabilities that hold together.
 
         With probability `level` (about or at least, as for `method` in `interval`) all k contain
-        what they are for. Those of "guaranteed" are by="region" unless `by` is given, and hold
-        together as they are. With other methods each interval has the level 1 - (1 - level) / k:
-        the chances that one of them fails add up to 1 - level at most (Bonferroni).
+        what they are for. The intervals by "guaranteed" are those by="region" unless `by` is given,
+        and hold together as they are. With other methods each interval has the level
+        1 - (1 - level) / k, so that the chances that one of them fails add up to at most 1 - level
+        (Bonferroni).
 
         Parameters
         ----------
         level : float
-            Strictly between 0 and 1, of the band.
+            Level of the band, strictly between 0 and 1.
         method, target, **options
             As `interval` takes them.
 
@@ -893,8 +903,8 @@ class Estimate(ReadOnlyArrays):
         """Return the m largest estimated shares, with intervals that hold together.
 
         An interval of a share that was chosen because it is large does not reach its level, because
-        the largest of many estimates is mostly too large. These intervals are those of `band`: with
-        probability `level` (about or at least, as for `method` in `interval`) all contain the
+        the largest of many estimates is usually too large. These intervals are those of `band`:
+        with probability `level` (about or at least, as for `method` in `interval`) all contain the
         truth, whichever labels are chosen.
 
         Parameters
@@ -902,7 +912,7 @@ class Estimate(ReadOnlyArrays):
         m : int
             Number of labels, from 1 to k.
         level : float
-            Strictly between 0 and 1, of all m together.
+            Level of all m intervals together, strictly between 0 and 1.
         method, **options
             As `interval` takes them.
 
@@ -910,12 +920,12 @@ class Estimate(ReadOnlyArrays):
         -------
         pandas.DataFrame
             A row for each label, the largest first, with the columns probability, lower and upper.
-            Index: the labels, on a grid (row, col).
+            The index holds the labels, on a grid (row, col).
 
         Raises
         ------
         ValueError, TooLarge
-            As `interval`; and if there are not m labels.
+            As `interval`, and if there are fewer than m labels.
 
         Examples
         --------
@@ -941,13 +951,13 @@ class Estimate(ReadOnlyArrays):
     def summary(self, level: float = 0.95, of: Any = None, method: str | None = None) -> Summary:
         """Return a table to be read: estimates, intervals, and warnings in words.
 
-        Each row has an interval of its own. Rows that are picked out of the table, such as the
-        largest, do not have the level: `largest` and `band` hold for them.
+        Each row has an interval of its own. The intervals of rows that are picked out of the table,
+        such as the largest, do not have this level: `largest` and `band` hold for them.
 
         Parameters
         ----------
         level : float
-            Of the intervals, strictly between 0 and 1.
+            Level of the intervals, strictly between 0 and 1.
         of : optional
             Weights of linear functionals, as `standard_errors` takes them; a row for each.
         method : str, optional
@@ -1002,30 +1012,31 @@ class Estimate(ReadOnlyArrays):
 
         .. math:: P(x\mid z)=\frac{\theta_x\,M_{xz}}{\sum_y\theta_y\,M_{yz}},
 
-        with this estimate :math:`\theta`: what one step of `ibu` adds up. It is what whoever sees
-        the report can conclude about the person who sent it, if they know the population.
+        with this estimate for :math:`\theta`. One step of `ibu` adds up these probabilities. They
+        are what anybody who sees the report and knows the population can conclude about the person
+        who sent it.
 
         Parameters
         ----------
         reports : sequence, n reports
-            As `Mechanism.tally` reads them; of a tally of likelihoods the numbers of its rows.
+            As `Mechanism.tally` reads them; for a tally of likelihoods, the numbers of its rows.
         mechanism : Mechanism, optional
-            The one that made the reports, with the secrets of the estimate. By default that of the
-            tally, which must have one.
+            The mechanism that made the reports, with the secrets of the estimate. By default it is
+            that of the tally, which must have only one.
 
         Returns
         -------
         pandas.DataFrame, shape (n, k)
             A row for each report, with the index of `reports` if they are a Series; a column for
-            each secret. Rows sum to 1. Where reports may get lost, or a background is part of them,
-            the probabilities are those for a report that was seen and is no background.
+            each secret. Rows sum to 1. Where reports may get lost, or some of them are background,
+            the probabilities are those for a report that was seen and is not background.
 
         Raises
         ------
         AlphabetMismatch
-            If `mechanism` has other secrets, or a report is none of its reports.
+            If `mechanism` has other secrets, or a report is not one of its reports.
         ImpossibleReport
-            If the estimate gives a report no probability.
+            If the estimate gives a report probability 0.
         TooLarge
             If the table would not fit in memory.
 
@@ -1047,25 +1058,27 @@ class Estimate(ReadOnlyArrays):
         r"""Test whether the mechanism made the reports.
 
         The statistic is the deviance :math:`2\sum_z c_z\log\frac{c_z/n}{(\theta M)_z}` at the
-        maximum likelihood estimate, twice what the free multinomial gains on it; of a pool the sum
-        over its mechanisms, each with an estimate of its own (`pool_test` compares these). Its
-        p-value is drawn: people have the estimate for their distribution, and a drawn deviance is
-        that of the best fit on the same face of the simplex. Where five of each report are expected
-        and a chi-square bound is below 0.001, the bound is given instead.
+        maximum likelihood estimate, which is twice what the free multinomial gains on it. For a
+        pool it is the sum over its mechanisms, each with an estimate of its own (`pool_test`
+        compares these). Its p-value is found by drawing tallies of people whose distribution is the
+        estimate; the deviance of each is that of the best fit on the same face of the simplex. If
+        at least five of each report are expected and a chi-square bound is below 0.001, this bound
+        is given instead.
 
         Parameters
         ----------
         draws : int
-            At most this many tallies are drawn, fewer if the p-value is large. 0 leaves the bound.
+            Tallies that are drawn at most; fewer are drawn if the p-value is large. With 0 there is
+            only the bound.
         seed : int
-            Of the draws.
+            Seed of the draws.
 
         Returns
         -------
         ModelCheck
             `p_value`, `statistic`, `reason` in words, and the deviance of each mechanism in
             `parts`. A large p-value does not show that the mechanism is right: a wrong level of
-            privacy is seen only where no distribution explains the reports.
+            privacy is noticed only if no distribution explains the reports.
 
         Raises
         ------
@@ -1081,7 +1094,8 @@ class Estimate(ReadOnlyArrays):
 
         Examples
         --------
-        A test of specificity .95 makes a hundred of 2,000 positive; twenty were seen:
+        A test of specificity .95 makes a hundred of 2,000 healthy people positive; twenty positives
+        were seen:
 
         >>> import ibukit as ik
         >>> test = ik.MatrixMechanism([[0.95, 0.05], [0.1, 0.9]], ["well", "ill"], ["-", "+"])
@@ -1092,14 +1106,15 @@ class Estimate(ReadOnlyArrays):
         return model_checks.fit_test(self._known_tally("the test is of the reports"), draws, seed)
 
     def pool_test(self, draws: int = 999, seed: int = 0) -> ModelCheck:
-        r"""Test whether the mechanisms of a pool tell one distribution.
+        r"""Test whether the mechanisms of a pool agree on one distribution.
 
-        They do not where people chose their mechanism, or its level of privacy, by their secret: a
-        common estimate is then biased. The statistic is
-        :math:`2\,(\sum_A\max_\theta L_A(\theta)-\max_\theta\sum_A L_A(\theta))`, with
-        :math:`L_A` the log-likelihood of the reports of A: each mechanism of a pool of up to eight,
-        else eight groups of neighbours in the order of their levels. Its p-value is drawn with the
-        common estimate for everybody's distribution, or bounded as in `fit_test`.
+        They do not if people chose their mechanism, or its level of privacy, according to their
+        secret: a common estimate is then biased. The statistic is
+        :math:`2\,(\sum_A\max_\theta L_A(\theta)-\max_\theta\sum_A L_A(\theta))`, with :math:`L_A`
+        the log-likelihood of the reports of A. In a pool of up to eight mechanisms each of them is
+        an A; in a larger pool A is one of eight groups of neighbours in the order of their levels.
+        The p-value is found by drawing, with the common estimate as everybody's distribution, or
+        bounded as in `fit_test`.
 
         Parameters
         ----------
@@ -1109,12 +1124,12 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         ModelCheck
-            `p_value`, `statistic`, `reason` in words, and what each group gains in `parts`.
+            `p_value`, `statistic`, `reason` in words, and, in `parts`, what each group gains.
 
         Raises
         ------
         ValueError
-            If the tally has one mechanism only, and as `fit_test`.
+            If the tally has only one mechanism, and as `fit_test`.
 
         See Also
         --------
@@ -1145,12 +1160,12 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         TypeError
-            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the
-            reports lie in partitions.
+            If a mechanism is not ibukit's own, if its labels are neither strings nor numbers, or if
+            the reports lie in partitions.
         ForeignFile
             If there is a folder, a pipe or a device at `path`.
         DataChanged
-            If another is writing the file now.
+            If another process is writing the file now.
 
         Examples
         --------
@@ -1177,19 +1192,19 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         Estimate
-            Or what inherits from it, as it was written.
+            Or an object of the class that inherits from it, if that was written.
 
         Raises
         ------
         ForeignFile
-            If it is no such file, or of another version.
+            If it is not such a file, or is of another version.
         DataChanged
             If it was changed or cut short.
         """
         return load(path, cls)[0]
 
     def _refuse_other_content(self) -> None:
-        """Raise an error for what no estimate holds, though a file may say so."""
+        """Raise an error for content that a file may hold, but no estimate."""
         # A file may hold anything in the place of a field.
         own: Any = self
         theta = own.distribution
@@ -1253,7 +1268,7 @@ class Estimate(ReadOnlyArrays):
 
 
 def _index_of(alphabet: Alphabet) -> pd.Index:
-    """Return the labels as an index "label"; on a grid as one of two levels, "row" and "col"."""
+    """Return the labels as an index "label"; on a grid with two levels, "row" and "col"."""
     # pandas takes a second to import.
     import pandas as pd
 

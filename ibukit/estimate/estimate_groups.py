@@ -44,7 +44,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
     gaps : ndarray, shape (t,)
         The certificate of each group, in nats per report.
     make : callable
-        Returns the `Estimate` of the group at a place.
+        A function that returns the `Estimate` of the group at a place.
 
     Examples
     --------
@@ -138,15 +138,16 @@ class EstimateGroups(Mapping[Any, Estimate]):
         level : float
             Strictly between 0 and 1.
         method : str
-            "wald", which is computed for all groups together, or another of `Estimate.interval`,
-            which takes as long as for one group after the other. Where the standard errors of a
-            probability are infinite although the reports determine it, Wald's interval would be
-            void: its group gets intervals by "profile", and `to_frame` says so.
+            "wald", which is computed for all groups together, or another method of
+            `Estimate.interval`, which takes as long as it takes for one group after the other.
+            Where the standard errors of a probability are infinite although the reports determine
+            it, Wald's interval would be void, so the group gets intervals by "profile", and
+            `to_frame` says so.
         n_jobs : int
-            Processes that find what is not computed for all groups together, -1 for one on each
-            core. The intervals do not depend on it.
+            Number of processes that find what is not computed for all groups together; -1 stands
+            for one on each core. The intervals do not depend on it.
         client : dask.distributed.Client, optional
-            Its workers find them instead, as for groups that were counted there.
+            Its workers find these intervals instead, as for groups that were counted by them.
 
         Returns
         -------
@@ -196,18 +197,18 @@ class EstimateGroups(Mapping[Any, Estimate]):
         Parameters
         ----------
         level : float, optional
-            Of the intervals, strictly between 0 and 1. None leaves them out.
+            Level of the intervals, strictly between 0 and 1. None leaves them out.
         method, n_jobs, client
             As `intervals` takes them.
 
         Returns
         -------
         pandas.DataFrame
-            Columns probability, lower, upper and identified, as `Estimate.to_frame` has them; with
-            None the first alone. A column method is added where groups have intervals by another
-            method than the one that was asked for, or where Wald's method says no more than [0, 1]
-            of a probability. Index: the columns of the groups, then label, on
-            a grid row and col.
+            Columns probability, lower, upper and identified, as `Estimate.to_frame` has them; if
+            `level` is None, probability alone. A column method is added if groups have intervals by
+            another method than the one that was asked for, or if Wald's method says of a
+            probability no more than [0, 1]. The index holds the columns of the groups, then label,
+            on a grid row and col.
 
         Raises
         ------

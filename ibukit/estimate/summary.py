@@ -85,8 +85,8 @@ def summarise(
 ) -> Summary:
     """Return the table of estimates and intervals, and the warnings that they give rise to.
 
-    `n` is the number of reports, which an estimate without a tally knows, too.
-    `labels` name the rows; `identified` is that of the probabilities, None for other functionals.
+    `n` is the number of reports, which an estimate without a tally knows, too. `labels` name the
+    rows; `identified` says which probabilities are identified, and is None for other functionals.
     """
     # pandas takes a second to import.
     import pandas as pd

@@ -11,7 +11,7 @@ FEW_DEGREES_OF_FREEDOM = 10
 
 
 def reports_in_words(tally: Tally | None, n: float) -> str:
-    """Return how many reports there are, and as how many equal ones they count.
+    """Return how many reports there are, and how many of equal weight they are worth.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 Offsets of planar noise are drawn by rejection. On a fine lattice hardly an offset occurs twice, so
 each has its own acceptance probability, and computing its digits by `decimal` would take a tenth of
-a millisecond. Bounds that are 2^-20 apart decide all but one in a million; only for that one are
-the digits computed.
+a millisecond. Bounds that are 2^-20 apart decide all but one offset in a million, and only for that
+one are the digits computed.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def acceptance_bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[In
     Parameters
     ----------
     rates : two fractions above 0
-        Nats of a step along each side.
+        Nats per step along each side.
     sizes : ndarray of int, shape (n, 2)
-        Steps i, j along both sides, none negative.
+        Numbers of steps i, j along both sides, none of them negative.
     """
     low, high = (np.empty(len(sizes), dtype=np.int64) for _ in range(2))
     for start in range(0, len(sizes), OFFSETS_PER_CHUNK):

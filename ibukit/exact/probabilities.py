@@ -1,11 +1,11 @@
 """Probabilities as real numbers with any number of binary digits: fractions and functions of e^-r.
 
 A uniform real number is below p with probability exactly p. Both are compared digit by digit, and
-the first digits nearly always decide; if they are equal, more are computed and more are drawn. So
-nothing is rounded, whatever the number of digits that were computed at first.
+the first digits nearly always decide; if they are equal, more digits of p are computed, and more of
+the uniform number are drawn. So nothing is rounded, however many digits were computed at first.
 
 The logarithm and the exponential function are those of `decimal`, which rounds them correctly to
-any number of digits: one step down and one up are bounds.
+any number of digits, so that one step down and one step up are bounds.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ MAX_INTEGERS = 2**22
 class RationalMatrix:
     """Row-stochastic fractions weights / 2^bits that approximate a matrix of doubles, shape (k, m).
 
-    Every entry is taken as the fraction that it is and divided by the sum of its row; the
+    Every double is taken as the exact fraction that it is, and divided by the sum of its row; the
     remainders below 2^-bits are added to the largest entry of the row. The number of bits is so
-    large that the division apart, an entry changes by less than 2^-52 of itself and no positive one
-    becomes 0.
+    large that, apart from the division, an entry changes by less than 2^-52 of itself, and no
+    positive entry becomes 0.
     """
 
     def __init__(self, matrix: Floats):
@@ -100,7 +100,7 @@ class RationalMatrix:
     def epsilon(self) -> float:
         """Return the least epsilon for all pairs of secrets, rounded up.
 
-        It is infinite if a column has a 0 and a positive entry.
+        It is infinite if a column has both a 0 and a positive entry.
         """
         worst = Fraction(1)
         for column in zip(*self._all, strict=True):

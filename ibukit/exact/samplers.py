@@ -1,7 +1,7 @@
 """Samplers that compare binary digits: coins, uniform and geometric integers, and reports.
 
-A coin with probability p compares a uniform number with p, digit by digit from the first on. A word
-of digits decides nearly always. The result of each sampler follows its law exactly.
+To toss a coin with probability p, a uniform number is compared with p, digit by digit from the
+first. A word of digits nearly always decides. The result of each sampler follows its law exactly.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def planar_geometric(
 def _accepted(
     sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, random_bits: RandomBits
 ) -> Bools:
-    """Return whether each offset is accepted, which takes one coin each."""
+    """Return whether each offset is accepted; one coin is tossed for each."""
     words = random_bits.draw(len(sizes), random_bits.digits)
     low, high = acceptance_bounds((epsilon * height, epsilon * width), sizes)
     # In units of 2^-31 the uniform number is known to be from `first` to `first` + `room`. Below
@@ -182,9 +182,9 @@ def independent_bits(
 def subsets(
     secrets: Ints, k: int, size: int, out: ExactProbability, random_bits: RandomBits
 ) -> NDArray[np.uint8]:
-    """Draw rows of k bits with `size` ones, without the secret with probability `out`.
+    """Draw rows of k bits with `size` ones; the secret's bit is 0 with probability `out`.
 
-    All rows with the secret have equal probabilities, and so have all without it.
+    All rows with a 1 at the secret have equal probabilities, and so have all rows with a 0 there.
     """
     rows: NDArray[Any] = np.zeros((len(secrets), k), dtype=np.uint8)
     held = ~flip(out, len(secrets), random_bits)

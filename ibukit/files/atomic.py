@@ -1,6 +1,6 @@
 """Replace a file as a whole, one writer at a time: readers find the old content or the new.
 
-The lock is on the new file itself, which is renamed at the end. So nothing else is left in the
+The lock is on the new file itself, which is renamed at the end. So no other file is left in the
 folder, whenever a process is killed; a library such as `filelock` needs a second file for its lock.
 """
 
@@ -33,11 +33,11 @@ ACCESS_LIST = "system.posix_acl_access"
 
 
 def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = None) -> None:
-    """Write new content in the place of the old, or raise and leave the old as it is.
+    """Write new content in the place of the old, or raise an error and leave the old as it is.
 
-    It is written beside its place, flushed to the disk and then renamed. Before that, while no
-    other can write, `check` may look at the old file and refuse. Who may read or write the old file
-    may do so with the new one, and no one else.
+    The new content is written to a file beside the old one, flushed to the disk, and then renamed.
+    Before that, while no other process can write, `check` may look at the old file and refuse.
+    Whoever may read or write the old file may do so with the new one, and nobody else may.
     """
     path = _target(path)
     part = _part_of(path)
@@ -92,7 +92,7 @@ def _part_of(path: Path) -> Path:
 
 
 def refuse_special(path: Path) -> None:
-    """Refuse a folder, a pipe or a device, to be replaced by a file or to be read as one."""
+    """Refuse to replace a folder, a pipe or a device by a file, or to read it as one."""
     if path.exists() and not path.is_file():
         raise ForeignFile(
             f"path must be a file, but {path} is a folder, a pipe or a device; name another one"
@@ -100,7 +100,7 @@ def refuse_special(path: Path) -> None:
 
 
 def lock(file: IO[Any], name: Path) -> None:
-    """Keep other writers off an open file, where there are locks; they end with the process."""
+    """Keep other writers off an open file where there are locks, which end with the process."""
     if not LOCKS:
         return
     import fcntl
@@ -143,7 +143,7 @@ def _open_exclusively(part: Path) -> Iterator[tuple[BinaryIO, int]]:
 def _remove_own(part: Path, flags: int) -> None:
     """Remove what a killed process has left; refuse anything that it cannot have written.
 
-    A link, another name of a file, or a file of somebody else may have been put there for us to
+    Somebody may have put there a link, another name of a file, or a file of their own, for us to
     write to.
     """
     try:
@@ -183,7 +183,7 @@ def _in_the_way(part: Path) -> ForeignFile:
 
 
 def _set_access(file: BinaryIO, path: Path, mode: int) -> None:
-    """Give the new file owner, group, mode and access list of the old one, as far as we may."""
+    """Give the new file the old one's owner, group, mode and access list, as far as we may."""
     descriptor, change_mode = file.fileno(), getattr(os, "fchmod", None)
     try:
         old = path.stat()

@@ -79,7 +79,7 @@ class CanonicalText:
         return f"array{array.shape}:{hashlib.sha256(content.tobytes()).hexdigest()}"
 
     def alphabet(self, alphabet: Alphabet) -> str:
-        """Return the text of what == compares, so without the unit, which is a label."""
+        """Return the text of what == compares, hence without the unit, which is a label."""
         return f"{type(alphabet).__qualname__}{self.of(alphabet._key())}"
 
     def record(self, thing: Any) -> str:
@@ -96,7 +96,7 @@ class CanonicalText:
         return f"{name}({','.join(f'{key}={self.of(value)}' for key, value in items)})"
 
     def _function(self, function: FunctionType) -> str:
-        """Return the code of a function, its defaults and what it closes over."""
+        """Return the text of a function's code, of its defaults, and of what it closes over."""
         if id(function) in self._open:
             return f"{function.__name__} again"
         self._open.append(id(function))

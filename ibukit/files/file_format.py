@@ -1,8 +1,8 @@
-"""A file that refuses to be read if a bit of it changed.
+"""A file format whose files are refused if even one bit of them has changed.
 
 The first line says which class wrote it, the version of the format, and the SHA-256 of all that
-follows. The second is JSON with all values that are not arrays and the arrays' names; then come the
-arrays themselves, one .npy after the other. None of this can hold code.
+follows. The second line is JSON with all values that are not arrays, and with the arrays' names;
+then come the arrays themselves, one .npy after the other. None of this can hold code.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def write(
     kind : str
         Name of the class that writes.
     values : dict
-        Values of JSON.
+        Values that JSON can hold.
     arrays : dict of arrays
         Arrays of numbers.
     overwrite : bool
         False refuses to replace a file that does not have this checksum.
     checksum : str or None
-        That of the file as this writer left it; None if it has written none.
+        Checksum of the file as this writer left it; None if it has not written the file.
     """
     body = io.BytesIO()
     # JSON has floats as `repr` writes them, so they come back to the last bit.
@@ -99,7 +99,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
     Raises
     ------
     ForeignFile
-        If it is not such a file, or of another version.
+        If it is not such a file, or is of another version.
     DataChanged
         If it was changed or cut short.
     """
@@ -144,7 +144,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a mapping; ValueError if a name occurs twice, as then one of two values is lost."""
+    """Return a mapping; ValueError if a name occurs twice, because one value would then be lost."""
     values = dict(pairs)
     if len(values) < len(pairs):
         raise ValueError("a name occurs twice")

@@ -1,8 +1,8 @@
 """The file of `replicate`, which grows by a line for each repetition, so that a run can go on.
 
-The first line is the question, with all that the numbers depend on. Each other line ends with the
-first 16 hexadecimal digits of the SHA-256 of the rest of it. It is a text and not a data base: cut
-anywhere it keeps its whole lines, and any program can read them.
+The first line is the question, with everything on which the numbers depend. Each other line ends
+with the first 16 hexadecimal digits of the SHA-256 of the rest of it. It is a text and not a
+database, so wherever it is cut off, its whole lines remain, and any program can read them.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _is_repetition(entry: dict[str, Any], estimators: dict[str, Any]) -> bool:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the mapping that a line is; an empty one if it is not the JSON of one."""
+    """Return the mapping that a line holds as JSON, or an empty one if it holds none."""
     try:
         values = json.loads(line)
     except ValueError:

@@ -121,9 +121,10 @@ def _are_storable(labels: list[Any]) -> bool:
 
 
 def _own_class(name: str) -> Any:
-    """Return the class of ibukit with this name, of those that a file may hold, or None."""
-    # This room stands below the classes that it writes, so they are looked up by public names. Some
-    # mechanisms and alphabets have none: they are made by public ones, from which they inherit.
+    """Return the class of ibukit with this name if a file may hold such objects, else None."""
+    # This module is in a lower layer than the classes that it writes, so they are looked up by
+    # public names. Some mechanisms and alphabets have none: they are made by public ones, from
+    # which they inherit.
     import ibukit
 
     public = [getattr(ibukit, name)] if name in ibukit.__all__ else []

@@ -1,8 +1,8 @@
 """Stable seeds: each mechanism has a recorded text that is hashed into its spawn key.
 
 The text of a mechanism is its recorded name with its parameters. It depends neither on today's name
-of a class or a field nor on the last digits of a number: so refactoring cannot change published
-draws, and neither can another machine.
+of a class or a field nor on the last digits of a number, so neither refactoring nor another machine
+can change published draws.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ RECORDED: Mapping[str, tuple[str, str]] = {
 def spawn_key(mechanism: Any) -> tuple[int, ...]:
     """Return four 32-bit words that depend on the mechanism alone.
 
-    They are the head of the SHA-256 of its text.
+    They are the beginning of the SHA-256 of its text.
     """
     words = hashlib.sha256(text(mechanism).encode()).digest()[:16]
     return tuple(np.frombuffer(words, dtype="<u4").tolist())
@@ -97,7 +97,7 @@ def text(thing: Any) -> str:
 @cache
 def recorded_classes() -> dict[type, tuple[str, str]]:
     """Return the recorded name and fields by class: a subclass does not inherit them."""
-    # Mechanisms stand above this room, so they are looked up by their public names.
+    # Mechanisms are in a higher layer, so they are looked up by their public names.
     import ibukit
 
     return {getattr(ibukit, name): record for name, record in RECORDED.items()}
@@ -151,7 +151,7 @@ def matrix_text(matrix: Floats) -> str:
     """Return a matrix's shape and a generic weighted mean of its entries, in whole steps.
 
     The weights are the fractional parts of multiples of the golden ratio, so that no two entries
-    have the same one and a mean of tidy numbers does not fall between two steps.
+    have the same weight, and the mean of tidy numbers does not lie exactly between two steps.
     """
     weights = np.arange(1.0, matrix.size + 1) * GOLDEN % 1
     mean = (

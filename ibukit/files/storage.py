@@ -28,9 +28,9 @@ def save(
         A tally, an estimate or a PRIVIC loop.
     path : str or path
     overwrite : bool
-        False replaces only the file with this checksum.
+        False replaces the file only if it has this checksum.
     checksum : str or None
-        That of the file as it was left; None if there was none.
+        Checksum of the file as it was left; None if there was no file.
     """
     arrays: Arrays = {}
     content = to_json(thing, arrays)
@@ -45,12 +45,12 @@ def save(
 
 
 def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
-    """Return the object that `save` wrote, of `kind` or a class that inherits, and the checksum.
+    """Return the saved object, of class `kind` or one that inherits from it, and the checksum.
 
     Raises
     ------
     ForeignFile
-        If it is not such a file, or of another version.
+        If it is not such a file, or is of another version.
     DataChanged
         If it was changed or cut short.
     """
@@ -66,6 +66,6 @@ def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
 
 
 def _writer(kind: type) -> str:
-    """Return the name in the first line of a file: that of the class which defines `save`."""
+    """Return the name in the first line of a file: the name of the class that defines `save`."""
     # So a class that inherits, as `Unfolded` from `Estimate`, is loaded by either.
     return next(each.__name__ for each in kind.__mro__[::-1] if "save" in vars(each))

@@ -61,7 +61,7 @@ def by_formula(mechanism: Mechanism) -> LogLossBound | None:
 
 
 def _line_mean(mechanism: LinearGeometric) -> float:
-    """Largest E[d(Z)], attained with all secrets at the far end of the line.
+    """Largest E[d(Z)], attained if everybody's secret is the far end of the line.
 
     It is eps (2 l + e^(-eps l) / sinh eps) - log c, because E|Z - a| = E|l + noise| = l + 2 sum_{j
     > l} (j - l) c e^(-eps j) = l + e^(-eps l) / sinh eps.
@@ -93,7 +93,7 @@ def _diagonal(mechanism: PlanarGeometric | TruncatedPlanarGeometric | PlanarLapl
 
 
 def _largest_log_loss(mechanism: Mechanism) -> float | None:
-    """Value -log of the smallest entry of M, or in the plane an upper bound; None if unknown."""
+    """Return -log of the smallest entry of M (in the plane an upper bound); None if unknown."""
     k, epsilon = mechanism.k, mechanism.epsilon
     if type(mechanism) is RandomizedResponse:
         # The least entry is 1 / (k - 1 + e^eps).

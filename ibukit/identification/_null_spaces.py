@@ -62,9 +62,10 @@ def _compress(columns: Iterable[Floats], rows: int) -> Floats:
 
 
 def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
-    """Columns of the ones vector and of the reports seen, largest entry 1, for given secrets.
+    """Yield the ones vector and the columns of the reports seen, each with the largest entry 1.
 
-    w is orthogonal to all of them exactly if it keeps the sum and no report seen can tell w from 0.
+    Their rows belong to the given secrets. A vector w is orthogonal to all of them exactly if its
+    sum is 0 and no report seen can tell w from 0.
     """
     yield np.ones((len(secrets), 1))
     for part in tally.parts:
@@ -73,9 +74,10 @@ def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
 
 
 def _sharpest_columns(channel: Channel, secrets: Ints, k: int) -> Floats:
-    """Columns with the span of the channel's and ones, but sharp: without the noise.
+    """Return columns that span, with ones, what the channel's columns span, but without the noise.
 
-    Bits and indicators lose no digits, where the channel's columns are nearly equal.
+    Where the channel's columns are nearly equal, digits are lost with them, but not with bits and
+    indicators.
     """
     if (bits := facts.as_bits(channel)) is not None:
         return np.asarray(
@@ -93,10 +95,10 @@ def scaled(block: Floats) -> Iterator[Floats]:
 
 
 def witness(spanned: Span) -> Floats:
-    """Return one w with w A = 0 and sum |w| = 2, with few entries if that costs no accuracy.
+    """Return one w with w A = 0 and sum |w| = 2, with few nonzeros if that costs no accuracy.
 
-    Sparse candidates come from a pivoted QR: a dependent row written by independent ones. A vector
-    of the orthonormal null basis would mix all secrets.
+    Sparse candidates come from a pivoted QR: a dependent row is written as a combination of
+    independent ones. A vector of the orthonormal null basis would mix all secrets.
     """
     best = spanned.null[:, -1]
     most = WITNESS_RESIDUAL_FACTOR * max(_residual(spanned, best), spanned.floor)

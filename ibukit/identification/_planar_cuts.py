@@ -12,9 +12,9 @@ reports' hull nearest to x, D = |x - u|. If x + e beats x then the hull lies in 
 x) . e >= |e|^2 / 2, whose distance from x is |e| / 2, so |e| <= 2 D: this settles D <= delta'. If D
 > delta', go from x towards u by delta' and take the cell nearest to where one arrives, at most
 delta away. A report v lies at a depth of at least D in the direction of u, and to the side by some
-s <= d_max. The way brings it nearer by sqrt(D^2 + s^2) - sqrt((D - delta')^2 + s^2) or more, which
-grows with D and for D = delta' is sqrt(delta'^2 + s^2) - s, falling in s and equal to delta at s =
-d_max. So that cell beats x, and |e| <= delta' + delta.
+s <= d_max. This step brings x nearer to v by sqrt(D^2 + s^2) - sqrt((D - delta')^2 + s^2) or more,
+which grows with D and for D = delta' is sqrt(delta'^2 + s^2) - s, falling in s and equal to delta
+at s = d_max. So that cell beats x, and |e| <= delta' + delta.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ class Polytope:
     def ranges(self) -> tuple[Floats, Floats]:
         """Least and greatest mass of each element; both are attained at one of the `vertices`.
 
-        One walk along the vertices finds most of them, a linear programme each of the others.
+        One walk along the vertices finds most of the ends; each of the others takes a linear
+        programme.
         """
         walked = ranges(self.centre, self.basis)
         self.vertices.extend(walked.vertices)
@@ -102,8 +103,8 @@ class Polytope:
         """Record all bounds that one vertex proves.
 
         Near a vertex every mass is linear in the masses that are 0 at it. If none of its slopes is
-        positive the mass is maximal there, if none is negative minimal: the dual certificate of a
-        vertex.
+        positive, the mass is maximal there; if none is negative, it is minimal. This is the dual
+        certificate of a vertex.
         """
         lower[vertex == 0] = 0
         elements = self._coordinates(vertex)

@@ -1,9 +1,9 @@
 """Ranges of all masses of a polytope in one walk along its vertices, with dual proofs.
 
-If no slope of theta_x at a vertex is positive, its mass there is the greatest; if none is negative,
-the least. A pivot changes every row of the dictionary at once, so each vertex is read for all the
-ends that it proves, and the next end is sought from where the last was found: most take few pivots,
-and none a linear programme of its own.
+If no slope of theta_x at a vertex is positive, theta_x is greatest there; if none is negative, it
+is least there. A pivot changes every row of the dictionary at once, so each vertex is read for all
+the ends that it proves, and the search for the next end starts where the last was found: most ends
+take few pivots, and none takes a linear programme of its own.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Dictionary:
         self.pivots = 0
 
     def _first_elements(self) -> Ints:
-        """Find a vertex: from the centre along one direction after the other, each to a zero."""
+        """Find a vertex: go from the centre along one direction after another, each to a zero."""
         slopes, values = np.array(self.basis.T, order="F"), self.centre.copy()
         moving = np.ones(self.size, dtype=bool)
         elements = np.empty(self.free, dtype=np.int64)
@@ -114,7 +114,7 @@ class Dictionary:
         self.pivots += 1
 
     def entering_element(self, x: int, sign: int) -> int | None:
-        """Element to enter: along it sign * theta_x rises most per length; None at the maximum."""
+        """Element along which sign * theta_x rises most per length; None at the maximum."""
         inside = (self.elements == x).nonzero()[0]
         if inside.size:
             return int(inside[0]) if sign > 0 else None

@@ -19,7 +19,7 @@ from ibukit.tally.tally import Tally, TallyPart, check_tally
 class Concavity(arguments.ReadOnlyArrays):
     r"""Answer of `strictly_concave`, with the evidence.
 
-    It is true or false as `strictly_concave` is.
+    In a condition it is true exactly if `strictly_concave` is.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Concavity(arguments.ReadOnlyArrays):
         Dimension of the differences of distributions that the reports seen can tell from 0, at most
         k - 1.
     direction : ndarray, shape (k,), or None
-        Where not strictly concave: w with :math:`\sum w = 0`, :math:`\sum |w| = 2` and w G = 0,
+        If L is not strictly concave: a w with :math:`\sum w = 0`, :math:`\sum |w| = 2` and w G = 0,
         along which L does not change.
     reason : str
 
@@ -61,8 +61,8 @@ class Concavity(arguments.ReadOnlyArrays):
 def strictly_concave(tally: Tally) -> Concavity:
     r"""Tell whether the log-likelihood of these reports is strictly concave.
 
-    It is if w = 0 is the only w with :math:`\sum w = 0` and w G = 0, where G has a column for every
-    report seen. L is strictly concave where it is finite exactly then, because
+    It is strictly concave if w = 0 is the only w with :math:`\sum w = 0` and w G = 0, where G has a
+    column for every report seen. Exactly then L is strictly concave where it is finite, because
     :math:`L(\theta + t\,w)` is constant in t where w G = 0 and strictly concave in t where not.
     Equivalently the matrix of G and the ones vector has rank k. k-RR, geometric noise on a line (at
     least k - 1 distinct reports, those beyond an end counting as that end) and unary encodings (the
@@ -72,12 +72,12 @@ def strictly_concave(tally: Tally) -> Concavity:
     Parameters
     ----------
     tally : Tally
-        Of one mechanism or pooled.
+        Of one mechanism, or pooled over several.
 
     Returns
     -------
     Concavity
-        True or False in a condition; with `rank`, `direction` and `reason`.
+        It counts as True or False in a condition, and has `rank`, `direction` and `reason`.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def strictly_concave(tally: Tally) -> Concavity:
 
 
 def _by_structure(part: TallyPart, k: int) -> Concavity | None:
-    """Answer by the structure of one mechanism; None if it has none, or bits leave it open."""
+    """Answer by the structure of one mechanism; None if it has none, or bits do not decide."""
     if (krr := facts.as_response(part.channel)) is not None:
         return _by_count("k-RR", krr.reports, k, None)
     if (line := facts.as_line(part.channel)) is not None:

@@ -70,7 +70,7 @@ class Condition:
 class Consistency:
     """Answer of `consistency`: the conditions and the conclusion.
 
-    It speaks of one mechanism, and is true or false as `consistent` is.
+    It is about one mechanism. In a condition it is true exactly if `consistent` is.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Consistency:
 def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     r"""Check whether the estimate tends to the truth as n grows.
 
-    The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, the limit one in
+    The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, and the limit is one in
     probability. With :math:`P(z\mid\phi)=\sum_x\phi_x M_{xz}` and :math:`\theta` the truth:
 
     1. identification: :math:`P(\cdot\mid\phi)=P(\cdot\mid\theta)` only if :math:`\phi=\theta`;
@@ -151,12 +151,12 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     3. continuity: :math:`\log P(Z\mid\phi)` is continuous at each :math:`\phi`, with probability 1;
     4. dominance: :math:`\mathbb E[\sup_\phi|\log P(Z\mid\phi)|]<\infty`.
 
-    Together they are sufficient. The first is necessary: of two distributions with the same law of
-    reports no estimator can find both. On a finite alphabet it is also enough. Where some secret
+    Together they are sufficient. The first is necessary: if two distributions have the same law of
+    reports, no estimator can find both. On a finite alphabet it is also enough. Where some secret
     never gives a report that others give, 3 and 4 fail, because :math:`\log P` is minus infinity
-    there; but :math:`\log P \le 0` needs no bound from below: by the one-sided argument [wald]_
-    [vaart]_ it is enough that it is upper semicontinuous, on a compact set, with
-    :math:`E[\log P(Z \mid \theta)]`, minus the entropy of the report, finite.
+    there. But since :math:`\log P \le 0`, no bound from below is needed: by the one-sided argument
+    [wald]_ [vaart]_ it is enough that :math:`\log P` is upper semicontinuous on a compact set, and
+    that :math:`E[\log P(Z \mid \theta)]`, which is minus the entropy of the report, is finite.
 
     Parameters
     ----------
@@ -170,21 +170,21 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     Returns
     -------
     Consistency
-        True or False in a condition; with the four ``.conditions``, ``.consistent`` and
-        ``.reason``. Printed, it is a table.
+        It counts as True or False in a condition, has the four ``.conditions``, ``.consistent`` and
+        ``.reason``, and is printed as a table.
 
     Raises
     ------
     ValueError
-        Where `identifiable` cannot tell: if the reports cannot be listed and the family is none of
-        those above.
+        If `identifiable` cannot tell, because the reports cannot be listed and the family is none
+        of those above.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (3 is stated there
-       without M > 0).
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (condition 3 is stated
+       there without M > 0).
     .. [newey] Newey and McFadden, "Large sample estimation and hypothesis testing", Handbook of
        Econometrics 4, 1994, Theorem 2.5.
     .. [wald] Wald, "Note on the consistency of the maximum likelihood estimate", Ann. Math.

@@ -89,8 +89,8 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     tally : Tally
         Of one mechanism or pooled over several, with at most 12 secrets.
     strict : bool
-        Whether to raise where rounding leaves it open if a support has one; otherwise it is left
-        out.
+        Whether to raise an error where rounding leaves open whether a support has a fixed point;
+        otherwise that support is left out.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     ValueError
         If there are more than 12 secrets.
     ConvergenceError
-        With `strict`, if for some support it is neither proved that it has no fixed point, nor one
-        found with :math:`g_x` within 1e-12 of 1. The fixed points of the others are the error's
-        `estimate`.
+        With `strict`, if for some support it is neither proved that there is no fixed point, nor is
+        one found with :math:`g_x` within 1e-12 of 1. The fixed points of the other supports are the
+        error's `estimate`.
 
     Notes
     -----
@@ -193,7 +193,7 @@ def _fixed_point(tally: Tally, support: Ints, masses: Floats, dimension: int) ->
 
 
 class _Undecided(Exception):
-    """Raised if a face is neither proved to have no fixed point nor one is found."""
+    """Raised if no fixed point is found on a face, but its absence is not proved either."""
 
 
 def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:

@@ -38,7 +38,7 @@ from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, P
 class Identifiability(arguments.ReadOnlyArrays):
     r"""Answer of `identifiable`, with the evidence.
 
-    It is true or false as `identifiable` is.
+    In a condition it is true exactly if `identifiable` is.
 
     Attributes
     ----------
@@ -48,9 +48,10 @@ class Identifiability(arguments.ReadOnlyArrays):
     rank : int
         How many of its columns are independent.
     null_vector : ndarray, shape (k,), or None
-        Where not identifiable: w with w M = 0, :math:`\sum w = 0` and :math:`\sum |w| = 2`. Its
-        positive part and minus its negative part are two distributions without a common secret
-        under which every report is equally probable. The first of its largest entries is positive.
+        If the mechanism is not identifiable: a w with w M = 0, :math:`\sum w = 0` and
+        :math:`\sum |w| = 2`. Its positive part and minus its negative part are two distributions
+        without a common secret under which every report is equally probable. The first of its
+        largest entries is positive.
     reason : str
 
     Examples
@@ -73,14 +74,15 @@ class Identifiability(arguments.ReadOnlyArrays):
     def singular_values(self) -> Floats:
         """Singular values that the answer rests on, shape (k,).
 
-        They are those of the columns used, in descending order. Where reports can be listed they
-        are those of the whole matrix, as they are, in closed form, for k-RR, unary encodings and
-        subset selection (the latter two underflow for k in the thousands). For untruncated noise
-        the columns used are those of the reports inside: of the truncated mechanism on a line, of
-        the grid's own cells in the plane, and for noise on numbers and points those at the secrets'
-        own places. For `FreeWill` they are the columns of its mechanisms side by side, each times
-        its share. How small the last is against the first tells how much an inversion amplifies the
-        noise: identifiable is not the same as well determined.
+        They are those of the columns used, in descending order. Where reports can be listed, and
+        for k-RR, unary encodings and subset selection, they are those of the whole matrix; the
+        latter three have them in closed form (which underflows for unary encodings and subset
+        selection with k in the thousands). For untruncated noise the columns used are those of the
+        reports inside: on a line those of the truncated mechanism, in the plane those of the grid's
+        own cells, and for noise on numbers and points those at the secrets' own places. For
+        `FreeWill` they are the columns of its mechanisms side by side, each times its share. The
+        smaller the last value is relative to the first, the more an inversion amplifies the noise:
+        identifiable is not the same as well determined.
         """
         with one_thread():
             values: Floats = arguments.frozen(_singular_values(self.mechanism))
@@ -94,32 +96,33 @@ class Identifiability(arguments.ReadOnlyArrays):
 def identifiable(mechanism: Mechanism | FreeWill | ArrayLike) -> Identifiability:
     r"""Tell whether different distributions always give different reports.
 
-    That is whether :math:`\theta M=\phi M` implies :math:`\theta = \phi` for all distributions
-    :math:`\theta`, :math:`\phi`: rank M = k. It is the condition without which no estimator is
-    consistent at every :math:`\theta`, and with which the maximum likelihood estimate is. k-RR,
-    unary encodings (RAPPOR, OUE), subset selection, geometric, Laplace and Gaussian noise are
-    answered by theory, at any size; other mechanisms by the singular values of their matrix, to the
-    rounding of doubles.
+    The question is whether :math:`\theta M=\phi M` implies :math:`\theta = \phi` for all
+    distributions :math:`\theta`, :math:`\phi`, which is to say whether rank M = k. Without this
+    condition no estimator is consistent at every :math:`\theta`; with it the maximum likelihood
+    estimate is. k-RR, unary encodings (RAPPOR, OUE), subset selection, geometric, Laplace and
+    Gaussian noise are answered by theory, at any size. For other mechanisms the singular values of
+    their matrix decide, to the rounding of doubles.
 
     Parameters
     ----------
     mechanism : Mechanism, FreeWill or array_like, shape (k, m)
         A row-stochastic matrix is taken as a `MatrixMechanism`. With `FreeWill` a report says which
         mechanism it came through, so that M has the matrices of all mechanisms that somebody
-        chooses side by side, each times its share. If reports do not say it, M is the average of
+        chooses side by side, each times its share. If reports do not say which, M is the average of
         these matrices: ask for ``average_mechanism(users.mechanisms, users.shares)``, which may
         identify nothing although each mechanism does.
 
     Returns
     -------
     Identifiability
-        True or False in a condition; with `rank`, `singular_values`, `null_vector` and `reason`.
+        It counts as True or False in a condition, and has `rank`, `singular_values`, `null_vector`
+        and `reason`.
 
     Raises
     ------
     ValueError
-        If the mechanism is of no kind that theory answers and its reports cannot be listed, or it
-        has more than 5,000 secrets.
+        If theory has no answer for the mechanism, and its reports cannot be listed or it has more
+        than 5,000 secrets.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
@@ -131,9 +134,9 @@ def identifiable(mechanism: Mechanism | FreeWill | ArrayLike) -> Identifiability
     definite for distinct points [schoenberg]_. Planar geometric noise and rounded Laplace noise
     have a positive characteristic function; differences of neighbouring cells then turn M into
     positive definite matrices also where reports beyond the border of a rectangle go to its nearest
-    cell (the chapter on consistency has the proof). Of a unary encoding's columns those of the rows
-    with one bit set suffice. The columns of two sets of subset selection that differ in one
-    element, x here and y there, differ by a multiple of :math:`e_{x} - e_{y}`.
+    cell (the chapter on consistency has the proof). For a unary encoding the columns of the reports
+    with one bit set suffice. In subset selection, if two sets differ in one element, which is x in
+    the first and y in the second, their columns differ by a multiple of :math:`e_{x} - e_{y}`.
 
     References
     ----------
@@ -262,7 +265,7 @@ def _values_of(columns: Floats) -> Floats:
 def _closed_form_values(mechanism: Mechanism) -> Floats | None:
     """Singular values of the families whose M M^T has one value on its diagonal and one off it.
 
-    The first belongs to the ones vector, all others are equal.
+    The first belongs to the ones vector, and all others are equal.
     """
     k = mechanism.k
     if type(mechanism) is RandomizedResponse:

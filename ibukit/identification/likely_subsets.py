@@ -44,11 +44,11 @@ def dominated(
 ) -> NDArray[np.bool_]:
     r"""Find the secrets that are less likely than another, whatever was reported.
 
-    These are the x' with :math:`M_{x'z}\le M_{xz}` for all reports z seen, and < for one of them,
-    for some x. No maximum likelihood estimate gives them mass: what it gave to x' would be better
-    placed at x. On a finite alphabet the other secrets are thus a likely subset, the smallest in
-    the paper's sense: each of those left out is dominated by one that stays, because a chain of
-    ever better secrets ends.
+    These are the secrets x' with :math:`M_{x'z}\le M_{xz}` for all reports z seen, and < for one of
+    them, for some x. No maximum likelihood estimate gives them mass: what it gave to x' would be
+    better placed at x. On a finite alphabet the other secrets are thus a likely subset, the
+    smallest in the paper's sense: each of those left out is dominated by one that stays, because a
+    chain of ever better secrets ends.
 
     Parameters
     ----------
@@ -57,20 +57,21 @@ def dominated(
     reports : array_like, n reports
         As ``mechanism.tally`` takes them; how often each was seen does not matter.
     codes : bool
-        Reports that can be listed are places in their list instead of labels.
+        Whether reports that can be listed are given by their places in the list instead of labels.
 
     Returns
     -------
     ndarray of bool, shape (k,)
-        By comparing all pairs of secrets on the reports seen, to the rounding of doubles:
-        a difference of 1e-12 between probabilities does not leave a secret out.
+        True for these secrets. All pairs of secrets are compared on the reports seen, up to the
+        rounding of doubles: a difference of 1e-12 between probabilities does not leave a secret
+        out.
 
     Raises
     ------
     TooLarge
         If k secrets on s distinct reports make more than :math:`2^{25}` probabilities.
     AlphabetMismatch, ImpossibleReport, ValueError
-        If the reports are not the mechanism's, or none.
+        If the reports are not the mechanism's, or there are none.
 
     References
     ----------
@@ -89,11 +90,11 @@ def dominated(
 def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) -> Ints:
     r"""Secrets that carry all mass of every maximum likelihood estimate.
 
-    This is proven for each secret that is left out. An estimate over these secrets alone, with 0
-    for all others, is one over the whole alphabet, and its certificate is one over the whole
-    alphabet. What is left out is either dominated by a single secret (see `dominated`), or by a
-    mixture: :math:`\sum_x w_x M_{xz}\ge M_{x'z}` for all reports z seen, with > for one of them,
-    for weights w that sum to at most 1.
+    This is proven for each secret that is left out. An estimate over the likely subset alone, with
+    0 for all others, is therefore an estimate over the whole alphabet, and its certificate holds
+    for the whole alphabet. Each secret x' that is left out is dominated by a single secret (see
+    `dominated`) or by a mixture: :math:`\sum_x w_x M_{xz}\ge M_{x'z}` for all reports z seen, with
+    > for one of them, for weights w that sum to at most 1.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     reports : array_like, n reports
         As ``mechanism.tally`` takes them; how often each was seen does not matter.
     codes : bool
-        Reports that can be listed are places in their list instead of labels.
+        Whether reports that can be listed are given by their places in the list instead of labels.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     TooLarge
         If only a comparison of all pairs would tell, and there are too many (see `dominated`).
     AlphabetMismatch, ImpossibleReport, ValueError
-        If the reports are not the mechanism's, or none.
+        If the reports are not the mechanism's, or there are none.
 
     Notes
     -----
@@ -129,22 +130,22 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
       to less than 1: for g = 1 because cosh is convex; for the exponential mechanism because N is a
       sum of terms :math:`e^{-c|x-y|}` of which those with :math:`y \le a` or :math:`y \ge b` are
       interpolated, and those with y in between, among them y = x, exceed the interpolation. So the
-      mixture of a and b, scaled to sum 1, gives every report more. Beyond the last report b
-      :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. That the
-      nearer value is the likelier one, which the exponential mechanism need not fulfil on a line
-      that ends, is not used.
+      mixture of a and b, scaled to sum 1, makes every report more probable. Beyond the last report
+      b :math:`M_{xz}=e^{-c(x-b)}(g_x/g_b)\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. The
+      proof does not use that the nearer value is the likelier one, which need not be so for the
+      exponential mechanism on a line that ends.
     - `LinearLaplace`: from the least to the largest report.
     - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie
       in the bounding box of the reports and within
       :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` of their convex hull (see
-      `likely_region`). Where reports lie outside the grid, the cells of the grid that are in their
-      bounding box or nearest to it.
+      `likely_region`). Where reports lie outside the grid, the subset consists of the cells of the
+      grid that are in their bounding box or nearest to it.
     - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a
       step towards it along an axis makes every report more likely, also those at a border, which
       stand for all beyond. A strip around the hull with the margin of a grid without an end
-      (`likely_region`) need not hold their estimates. Where comparing all pairs is affordable, only
-      those of the box that are not dominated.
-    - Any other: what is not dominated.
+      (`likely_region`) need not hold their estimates. Where comparing all pairs is affordable, the
+      subset is only those cells of the box that are not dominated.
+    - Any other mechanism: the secrets that are not dominated.
 
     References
     ----------
@@ -194,10 +195,11 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
 
     It is the convex hull of reported cells' centres, grown by
     :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` in all directions. :math:`\delta` is half
-    the diagonal of a cell, as on a grid without an end, :math:`d_{\mathrm{max}}` the largest
+    the diagonal of a cell, as on a grid without an end, and :math:`d_{\mathrm{max}}` is the largest
     distance between two reports. Where the probability of every report falls with its distance and
-    all reports lie in the grid, cells outside are dominated by the one nearest to where the way to
-    the hull meets it. Truncated noise is not of that kind: there this region may miss the maximum.
+    all reports lie in the grid, each cell outside the region is dominated by the cell nearest to
+    the point where its shortest way to the hull meets the hull. Truncated noise is not of that
+    kind: with it this region may miss the maximum.
 
     Parameters
     ----------
@@ -214,7 +216,7 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
     Raises
     ------
     ValueError
-        If the reports are not pairs of whole numbers, or none.
+        If the reports are not pairs of whole numbers, or there are none.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Maximisers of a tally's likelihood: the polytope of all of them, found from one.
 
-L is strictly concave in the fitted probabilities theta M, so all maximisers share those of the one
-that is known: they are the polytope {theta on the simplex : theta M = p}. Its ranges, by linear
-programmes, say which probabilities the reports determine.
+L is strictly concave in the fitted probabilities theta M, so all maximisers have the same fitted
+probabilities p as the one that is known: they are the polytope {theta on the simplex : theta M =
+p}. Its ranges, by linear programmes, say which probabilities the reports determine.
 """
 
 from __future__ import annotations
@@ -63,21 +63,23 @@ class MaximiserSet(arguments.ReadOnlyArrays):
     def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
         r"""Least and greatest :math:`\sum_x\mathrm{weights}_x\theta_x` over all MLEs.
 
-        With weights 0 and 1 the probability of an event, with the secrets' values the mean: what
-        the reports say of a sum, even where they do not determine its terms.
+        With weights 0 and 1 the sum is the probability of an event, with the secrets' values as
+        weights it is their mean. The bounds are what the reports say of a sum, even where they do
+        not determine its terms.
 
         Parameters
         ----------
         weights : array_like or labelled, shape (k,)
             Finite.
         strict : bool
-            Raise where a linear programme is not solved. False returns what `lower` and `upper`
-            imply: wider, and true.
+            Whether to raise an error where a linear programme is not solved. False returns the
+            bounds that `lower` and `upper` imply, which are wider, but true.
 
         Raises
         ------
         ConvergenceError
-            If `strict` and a programme was not solved; carries the wider pair as ``.estimate``.
+            If `strict` and a programme was not solved; the error carries the wider pair as
+            ``.estimate``.
         AlphabetMismatch
             If there is not one weight for each secret.
         ValueError
@@ -123,17 +125,18 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         theta : array_like or labelled, shape (k,)
             A distribution.
         strict : bool
-            Raise where a linear programme is not solved. False returns the distance to the box from
-            `lower` to `upper`, which is not larger.
+            Whether to raise an error where a linear programme is not solved. False returns the
+            distance to the box from `lower` to `upper`, which is not larger.
 
         Raises
         ------
         ConvergenceError
-            If `strict` and the programme was not solved; carries that lower bound as ``.estimate``.
+            If `strict` and the programme was not solved; the error carries that smaller distance as
+            ``.estimate``.
         InvalidDistribution
             If `theta` is not on the simplex.
         AlphabetMismatch
-            If it does not have one probability for each secret.
+            If `theta` does not have one probability for each secret.
 
         Examples
         --------
@@ -161,9 +164,9 @@ class MaximiserSet(arguments.ReadOnlyArrays):
 def find_maximisers(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     """Return all maximisers, from one of them, `theta`, whose gap is known.
 
-    If reports get lost, these are distributions of all secrets. Tallies of k-RR and of geometric
-    noise on a line have one maximiser by theory; for others the rank of the rows of the secrets
-    that may have mass decides, and then linear programmes.
+    If reports get lost, the maximisers are distributions of all secrets. Tallies of k-RR and of
+    geometric noise on a line have one maximiser by theory; for others the rank of the rows of the
+    secrets that may have mass decides, and then linear programmes.
     """
     why = _unique_by_theory(tally)
     with one_thread():
@@ -171,7 +174,7 @@ def find_maximisers(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
 
 
 def shortfall(found: MaximiserSet, gap: float) -> str:
-    """Say what was not solved well enough: the maximiser itself, or ranges; "" where all was."""
+    """Say what was not solved well enough, the maximiser itself or ranges; "" if nothing."""
     if gap > COARSEST_TOLERANCE:
         return (
             f"no estimate was certified within {COARSEST_TOLERANCE:g} nats per report, the best "

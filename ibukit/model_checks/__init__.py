@@ -1,4 +1,4 @@
-"""Tests of what an estimate assumes: that the mechanisms made the reports, and chose no secrets."""
+"""Tests of assumptions: that mechanisms made the reports, and were not chosen by secret."""
 
 from ibukit.model_checks.findings import findings as findings
 from ibukit.model_checks.fit import fit_test as fit_test

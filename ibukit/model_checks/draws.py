@@ -1,4 +1,4 @@
-"""Tallies drawn as the assumption has it, and p-values that stop drawing when they are clear."""
+"""Tallies drawn under the assumption, and p-values for which drawing stops when they are clear."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EQUAL_STATISTICS = 1e-4
 
 
 def checked_tally(tally: Tally) -> Tally:
-    """Return a tally of counted reports whose law is known; else a named error."""
+    """Return a tally if it has counts of reports whose law is known; else raise a named error."""
     if not all(has_likelihood(part.mechanism) for part in tally.parts):
         raise LikelihoodUnknown(
             "tally must hold reports for a test of the model, but it holds sums of their bits: "
@@ -53,7 +53,7 @@ def checked_tally(tally: Tally) -> Tally:
 
 
 def most_likely(tally: Tally, start: Floats | None = None) -> Floats:
-    """Return a maximiser among the secrets seen; `start` is that of a tally much like it."""
+    """Return a maximiser among the secrets seen; `start` is that of a similar tally."""
     problem = Problem(tally.operator, tally.counts, tally.n)
     tol = certificate_for(tally)
     # Where the alphabet has no end, a drawn tally may have other secrets.
@@ -73,7 +73,7 @@ def secrets_found(theta: Floats) -> Ints:
 
 
 def draw_part(part: TallyPart, theta: Floats, rng: Generator) -> Tally:
-    """Draw as many reports as the part has, of people whose secrets are seen and follow theta."""
+    """Draw as many reports as the part has, from people whose secrets are seen and follow theta."""
     mechanism: Any = part.mechanism
     # Reports that get lost are not part of the tally, and so not drawn.
     return getattr(mechanism, "among_seen", mechanism).simulate(
@@ -82,10 +82,11 @@ def draw_part(part: TallyPart, theta: Floats, rng: Generator) -> Tally:
 
 
 def bound_of_p_value(statistic: float, alone: list[Tally], fits: list[Floats]) -> float:
-    """Return a bound of the p-value, 1 where the reports are too few for one.
+    """Return a bound on the p-value, which is 1 if the reports are too few for one.
 
-    Each of `alone` has one mechanism. A statistic is at most the sum of the deviances of the truth,
-    each of which follows chi-square with one degree of freedom less than there are reports.
+    Each tally in `alone` has one mechanism. A statistic is at most the sum of the deviances of the
+    truth, each of which follows a chi-square distribution with one degree of freedom less than
+    there are possible reports.
     """
     freedom = 0
     for tally, theta in zip(alone, fits, strict=True):
@@ -106,8 +107,8 @@ def monte_carlo_p_value(
 ) -> tuple[float, int]:
     """Return the p-value by drawing statistics, and how many draws it took (Besag and Clifford).
 
-    Drawing stops when `ENOUGH_EXCEEDANCES` are at least as large; the p-value is valid whenever it
-    stops.
+    Drawing stops when `ENOUGH_EXCEEDANCES` drawn statistics are at least as large; the p-value is
+    valid whenever the drawing stops.
     """
     larger = 0
     with tqdm(total=draws, desc=title, disable=None, leave=False) as progress:

@@ -18,9 +18,9 @@ DRAWS = 99
 
 
 def findings(tally: Tally) -> Iterator[str]:
-    """Yield what a reader of the estimate should know; nothing where no check applies.
+    """Yield what a reader of the estimate should know; nothing if no check applies.
 
-    Of one mechanism a misfit, of a pool also what its parts tell.
+    For one mechanism this is a misfit; for a pool it is also whether its parts agree.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""Do the reports fit their mechanism?
+r"""Test whether the reports fit their mechanism.
 
 The deviance of a part of a tally, :math:`G = 2\sum_z c_z\log\frac{c_z/n}{(\theta M)_z}` at its
 maximum likelihood estimate, compares the mechanism with the free multinomial, under which the
@@ -74,11 +74,11 @@ def _alone(tally: Tally, part: TallyPart) -> Tally:
 
 
 def _drawn(tally: Tally, theta: Floats, rng: Generator) -> float:
-    """Draw a deviance of the best fit that has a probability for the same secrets.
+    """Draw a deviance: that of the best fit which gives probability to the same secrets only.
 
-    Where a maximum is known to lie on a face of the simplex, its deviance is as if no distribution
-    off this face were possible: given the face it has the chi-square distribution of the reports'
-    degrees of freedom less those of the face.
+    If a maximum is known to lie on a face of the simplex, its deviance behaves as if no
+    distribution off this face were possible: given the face, it has a chi-square distribution,
+    whose degrees of freedom are those of the reports minus those of the face.
     """
     drawn = draw_part(tally.parts[0], theta, rng)
     found = secrets_found(theta)

@@ -18,12 +18,12 @@ class ModelCheck:
         Twice a difference of log-likelihoods, in nats; 0 if the assumption explains the reports as
         well as its alternative does.
     p_value : float
-        Probability of a statistic at least as large where the assumption holds.
+        Probability of a statistic that is at least as large, if the assumption holds.
     reason : str
         What was found, how, and what to do.
     parts : tuple of float
-        Of `fit_test` the statistic of each part of the tally, of `pool_test` that of each group of
-        parts.
+        For `fit_test` the statistic of each part of the tally, for `pool_test` that of each group
+        of parts.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-r"""Do the parts of a tally tell the same distribution?
+r"""Test whether the parts of a tally agree on one distribution.
 
 The statistic is :math:`2\,(\sum_A\max_\theta L_A(\theta)-\max_\theta\sum_A L_A(\theta))` over
-groups A of mechanisms: what a distribution of its own for each would gain.
+groups A of mechanisms. It is what the log-likelihood would gain, times two, if each group had a
+distribution of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ REMEDY = (
 
 
 def pool_test(tally: Tally, draws: int = 999, seed: int = 0) -> ModelCheck:
-    """Test whether all mechanisms tell one distribution; `Estimate.pool_test` documents it.
+    """Test whether all mechanisms agree on one distribution; `Estimate.pool_test` documents it.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def _told(statistic: float, p_value: float, how: str, gains: list[float]) -> Mod
 
 
 def _unbounded(drawn: Tally, tally: Tally) -> Tally:
-    """Return what was drawn with all secrets that the tally has, also beyond its own reports."""
+    """Return a drawn tally over all secrets that `tally` has, even beyond the drawn reports."""
     if tally.full_alphabet is None:
         return drawn
     only = drawn.parts[0]
@@ -122,7 +123,7 @@ def _named(part: TallyPart, together: Tally) -> Any:
 
 
 def _groups(tally: Tally) -> list[Tally]:
-    """Return the parts, or groups of neighbours in the order of kinds and levels of privacy."""
+    """Return the parts, or groups of neighbours in the order of kind and level of privacy."""
     parts = list(tally.parts)
     if len(parts) > MAX_GROUPS:
         parts.sort(key=lambda part: _level(part.mechanism))

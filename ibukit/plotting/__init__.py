@@ -1,7 +1,7 @@
 """Plots in the style of the book: channels, distributions, maps, boxplots, triangles.
 
 Functions take arrays and alphabets, and return matplotlib axes. matplotlib takes a second to
-import, so other rooms import this one inside the methods that draw.
+import, so other subpackages import this one inside the methods that draw.
 """
 
 from ibukit.plotting._looks import DASHES as DASHES

@@ -123,7 +123,7 @@ _COMBINED = re.compile(r"\[?(inv|ibu|rap)(-[np])?\]?_([rm])(-[npv])?\b")
 
 
 def estimator_of(name: str) -> str | None:
-    """Return the estimator that a series belongs to, as "IBU" for "IBU, 300 steps", or None."""
+    """Return the estimator of a series, such as "IBU" for "IBU, 300 steps", or None."""
     plain = " ".join(re.sub(r"[${}\\]|mathrm|^ik\.", "", name).casefold().split())
     combined = _COMBINED.match(plain)
     if combined:
@@ -137,9 +137,9 @@ def estimator_of(name: str) -> str | None:
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """Return the looks of the series of one figure, by their names.
 
-    An estimator has the same colour in every figure. Two forms of it in one figure, as "IBU, 300
-    steps" and "IBU, 1,000 steps", differ in marker and dashes. Other series get colours that no
-    estimator has.
+    An estimator has the same colour in every figure. Two forms of an estimator in one figure, such
+    as "IBU, 300 steps" and "IBU, 1,000 steps", differ in marker and dashes. Other series get
+    colours that no estimator has.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def _distinct_look(wanted: Look, others: list[Look]) -> Look:
-    """Return the look with the first marker and the first dashes that no other one has."""
+    """Return the look with the first marker and the first dashes that no other look has."""
     markers, dashes = {look.marker for look in others}, {look.dash for look in others}
     marker = next(
         (mark for mark in (wanted.marker, *MARKERS) if mark not in markers), wanted.marker

@@ -46,9 +46,9 @@ STYLE: Any = {
 def use_style() -> None:
     """Set the book's style for this session.
 
-    Colours with dashes, white for 0, no frame, a transparent ground. In a notebook figures are
-    drawings (SVG), the same bytes every time; ``%config InlineBackend.figure_formats = {"png"}``
-    after it asks for pictures.
+    The style has colours with dashes, white for 0, no frame and a transparent background. In a
+    notebook, figures are drawings (SVG), with the same bytes every time. To get pixel images, write
+    ``%config InlineBackend.figure_formats = {"png"}`` after the call.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _draw_svg() -> None:
 
 
 def numbers(values: ArrayLike | EstimatedDistribution, alphabet: Alphabet) -> Floats:
-    """Return one number for each element, of an array or of an estimate over this alphabet."""
+    """Return one number for each element, from an array or an estimate over this alphabet."""
     return vector_over("values", values, alphabet)
 
 
@@ -90,5 +90,5 @@ def axes_for(ax: Axes | None, size: tuple[float, float] = (WIDTH, 3.6)) -> Axes:
 
 
 def plural(unit: str) -> str:
-    """Return the plural of a unit that is a word, as "years"; symbols such as "km" have none."""
+    """Return the plural of a unit that is a word, e.g. "years"; symbols such as "km" have none."""
     return f"{unit}s" if len(unit) > 2 and not unit.endswith("s") else unit

@@ -28,21 +28,22 @@ def channel(
 ) -> Axes:
     r"""Draw a channel matrix, one row per secret, one column per report.
 
-    The first secret is on top; colour is :math:`P(z \mid x)`, white is 0.
+    The first secret is on top. The colour shows :math:`P(z \mid x)`, with white for 0.
 
     Parameters
     ----------
     matrix : array_like, shape (k, m)
     ax : matplotlib Axes, optional
     norm : matplotlib Normalize, optional
-        E.g. ``LogNorm(1e-5, 1)``; by default linear from 0 to the largest entry.
+        Scale of the colours, e.g. ``LogNorm(1e-5, 1)``; by default it is linear from 0 to the
+        largest entry.
     first_secret, first_report : int
-        Labels of the first row and column, where secrets and reports are consecutive integers.
+        Labels of the first row and column, if secrets and reports are consecutive integers.
 
     Returns
     -------
     matplotlib Axes
-        Its image is ``ax.images[0]``, e.g. for a colour bar.
+        The image in it is ``ax.images[0]``, for instance for a colour bar.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def boxes(
     samples : mapping of estimator to mapping of setting to array_like of results
     ax : matplotlib Axes, optional
     log : bool
-        Logarithmic vertical axis.
+        Whether the vertical axis is logarithmic.
 
     Returns
     -------

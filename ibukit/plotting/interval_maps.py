@@ -44,28 +44,28 @@ def interval_maps(
 ) -> tuple[Axes, Axes]:
     """Draw the lower and the upper ends of all intervals as two maps, side by side.
 
-    Both have the same colours. A dark cell on the left certainly has a large probability, a light
-    cell on the right certainly a small one.
+    Both maps have the same scale of colours. A dark cell on the left certainly has a large
+    probability; a light cell on the right certainly has a small one.
 
     Parameters
     ----------
     estimate : Estimate
         Over a grid.
     level : float
-        Strictly between 0 and 1.
+        Level of the intervals, strictly between 0 and 1.
     method : str
         As `Estimate.interval` takes it.
     together : bool
-        Draw the band of all cells, `Estimate.band`, instead of single intervals.
+        Whether to draw the band of all cells, `Estimate.band`, instead of single intervals.
     wide : float, optional
         Cells whose interval is wider are hatched on both maps.
     places : GeoDataFrame or GeoSeries, optional
-        Outlines over both, as `heatmap` takes them.
+        Outlines over both maps, as `heatmap` takes them.
 
     Returns
     -------
     tuple of matplotlib Axes
-        The lower ends, and the upper.
+        The map of the lower ends, and that of the upper ends.
 
     Raises
     ------

@@ -22,7 +22,7 @@ def draw(
     level: float,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a line for each plan: its width from one report, divided by the root of their number.
+    """Draw a line for each plan: the width from one report over the root of the number of reports.
 
     See `Plan.plot` and `Plans.plot`.
     """

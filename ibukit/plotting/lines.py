@@ -1,4 +1,4 @@
-"""Curves of distributions, over each other or in panels."""
+"""Curves of distributions, one over the other or in panels."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ Curves = (
 def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = None) -> Axes:
     """Draw distributions on a line, or on labels.
 
-    The first is filled (the truth), the others are lines over it; on labels it is a bar, and the
-    others are marks.
+    On a line the first distribution (the truth) is filled, and the others are lines over it; on
+    labels the first is drawn as bars, and the others as marks.
 
     Parameters
     ----------
     alphabet : Alphabet or int
         Not a Grid.
     curves : mapping of name to array_like, shape (k,), or Estimate
-        Or a sequence of these without names, or a single one.
+        The distributions; or a sequence of them without names, or a single one.
     ax : matplotlib Axes, optional
 
     Returns
@@ -51,8 +51,8 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     Raises
     ------
     AlphabetMismatch
-        If there is not one number for each element, an estimate is over another alphabet, or this
-        is a Grid.
+        If there is not one number for each element, if an estimate is over another alphabet, or if
+        the alphabet is a Grid.
     ValueError
         If there is nothing to draw.
 
@@ -100,22 +100,22 @@ def panels(
 ) -> Figure:
     """Draw each estimate over the truth in a panel of its own.
 
-    The title has its steps and its certified gap.
+    The title of each panel has the estimate's steps and its certified gap.
 
     Parameters
     ----------
     alphabet : Line or int
     truth : array_like or labelled, shape (k,)
-        Filled, behind each estimate.
+        The truth, drawn as a filled curve behind each estimate.
     estimates : mapping of name to Estimate
     columns : int
-        Panels side by side; two can still be read on a telephone.
+        Number of panels side by side; two can still be read on a telephone.
 
     Returns
     -------
     matplotlib Figure
-        All panels end at three times the truth's maximum; one whose estimate goes higher says how
-        high.
+        All panels end at three times the maximum of the truth; a panel whose estimate goes higher
+        says how high.
 
     Examples
     --------

@@ -46,8 +46,8 @@ def heatmap(
 ) -> Axes:
     """Draw one number per cell of a grid as a map, north up.
 
-    White is 0. Below the map are a bar of known length and an arrow to the north; they take nothing
-    of its size.
+    White is 0. Below the map are a bar of known length and an arrow to the north; they do not make
+    the map smaller.
 
     Parameters
     ----------
@@ -55,34 +55,35 @@ def heatmap(
     values : array_like or labelled, shape (k,)
     ax : matplotlib Axes, optional
     vmax : float, optional
-        Upper end of the colours, to compare maps.
+        Number at the upper end of the colours; give it to make maps comparable.
     scale : bool
         Whether to draw the bar and the arrow.
     norm : matplotlib Normalize, optional
-        Colours of one's own, e.g. ``LogNorm(1e-5, 1)``, instead of linear ones from 0 to `vmax`.
+        Another scale of colours, e.g. ``LogNorm(1e-5, 1)``, instead of the linear one from 0 to
+        `vmax`.
     names : mapping of name to (lat, lon), or GeoSeries whose index are names, optional
-        Places to be marked, if the grid has bounds; those of the cities of Gowalla are the
-        `landmarks` of their data.
+        Places to be marked, if the grid has bounds. For the cities of Gowalla they are the
+        `landmarks` of the data sets.
     places : GeoDataFrame or GeoSeries, optional
         Outlines to be drawn over the cells, in any CRS, if the grid has bounds: areas and lines, of
-        which only the part on the map is seen. A column `kind` may say "park", "street" or "canal";
-        all others are drawn as a shore. Those of the cities of Gowalla are
-        `ibukit.datasets.load_places`.
+        which only the part on the map is shown. A column `kind` may say "park", "street" or
+        "canal"; all others are drawn as a shore. `ibukit.datasets.load_places` has the outlines of
+        the cities of Gowalla.
 
     Returns
     -------
     matplotlib Axes
-        Its image is ``ax.images[0]``, e.g. for a colour bar.
+        The image in it is ``ax.images[0]``, for instance for a colour bar.
 
     Raises
     ------
     TypeError
-        If `grid` is not a Grid, or `places` are not of geopandas.
+        If `grid` is not a Grid, or `places` is not a GeoDataFrame or a GeoSeries.
     AlphabetMismatch
         If there is not one number for each cell, or an estimate is over another alphabet.
     ValueError
-        If there are names or places and the grid has no bounds, a name lies outside of them, no
-        place is on the map, or the places have no CRS.
+        If names or places are given and the grid has no bounds; if a named place lies outside the
+        bounds; or if the places have no CRS, or none of them is on the map.
 
     Examples
     --------
@@ -134,25 +135,25 @@ def maps(
     norm: Normalize | None = None,
     label: str = "probability of a cell",
 ) -> Figure:
-    """Draw maps side by side, to be compared: of one size, in the same colours.
+    """Draw maps side by side for comparison, of one size and in the same colours.
 
     Parameters
     ----------
     grid : Grid
     pictures : mapping of name to array_like, shape (k,), or Estimate
     columns : int
-        Maps side by side; three can still be read on a telephone.
+        Number of maps side by side; three can still be read on a telephone.
     places : GeoDataFrame or GeoSeries, optional
-        Outlines over all of them, as `heatmap` takes them.
+        Outlines over all maps, as `heatmap` takes them.
     norm : matplotlib Normalize, optional
-        Colours of one's own, instead of linear ones from 0 to the largest number on any map.
+        Another scale of colours, instead of the linear one from 0 to the largest number on any map.
     label : str
         Label of the colour bar.
 
     Returns
     -------
     matplotlib Figure
-        The first axes are the maps in their order; the last is the bar of colours.
+        Its first axes are the maps in their order; the last axes are the bar of colours.
 
     Raises
     ------

@@ -31,27 +31,29 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     """Return the share of each cell that is land, from the outlines of a city.
 
     The rest is water, so that ``estimate.distribution @ (1 - land_shares(grid, places))`` is about
-    the mass on it.
+    the mass on water.
 
     Parameters
     ----------
     grid : Grid
         With bounds.
     places : GeoDataFrame or GeoSeries
-        In any CRS. Areas with "land" in a column `kind` are the land; if there are only areas with
-        "water", all the rest is land. Without such a column all areas are land.
+        In any CRS. Areas with "land" in a column `kind` are the land; if there are areas with
+        "water" but none with "land", all the rest is land. Without such a column all areas are
+        land.
 
     Returns
     -------
     ndarray, shape (k,)
-        Between 0 and 1. Outlines for drawing are accurate to 100 m, and so are cells along a shore.
+        Between 0 and 1. Outlines for drawing are accurate to 100 m, and so the shares of cells
+        along a shore are only that accurate.
 
     Raises
     ------
     TypeError
-        If `places` is not of geopandas.
+        If `places` is not a GeoDataFrame or a GeoSeries.
     ValueError
-        If the grid has no bounds, or `places` have no CRS or are not areas.
+        If the grid has no bounds, if `places` have no CRS, or if none of them is an area.
     AlphabetMismatch
         If no place is on the map.
 

@@ -67,7 +67,7 @@ class PartitionedPart(TallyPart):
         return {name: vars(self)[name] for name in ("mechanism", "channel", "log_offset", "n")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the part; the ones are made again, because a pickle would hold all of them."""
+        """Restore the part; the counts are made again, because a pickle would hold all of them."""
         PartitionedPart.__init__(self, state["mechanism"], state["channel"], state["log_offset"])
 
 
@@ -76,10 +76,10 @@ def tally(
 ) -> Tally:
     """Tally reports that need not fit in memory, on disk or on Dask workers.
 
-    If there are few possible reports (at most :math:`2^{24}`, as k-RR's or a line's are), or if
-    they are integers on an unbounded alphabet, each partition is counted, and the tally is one like
-    any other. If counting reduces nothing, as with rows of bits, the reports are checked, packed,
-    and stay in partitions. The tally then has the same likelihood, and ``ik.mle(tally)`` the same
+    If there are few possible reports (at most :math:`2^{24}`, as under k-RR or on a line), or if
+    they are integers on an unbounded alphabet, each partition is counted, and the tally is like any
+    other. If counting reduces nothing, as with rows of bits, the reports are checked, packed, and
+    stay in partitions. The tally then has the same likelihood, and ``ik.mle(tally)`` the same
     certificate: each pass over the rows is a sum in each partition, and the sums are added in the
     order of the partitions.
 
@@ -88,9 +88,9 @@ def tally(
     rows : Dask collection, sequence of Delayed, path, array, or sequence of paths or of arrays
         Reports as ``mechanism.tally`` takes them. A Dask Array is cut along its rows only, a
         DataFrame has a column for each bit, an item of a Bag is a report, and a Delayed is an array
-        of reports. Dask must be able to compute a partition again, to the same reports, if its
-        worker is lost. Paths are .npy files, which are mapped: a block of them is in memory at a
-        time.
+        of reports. Dask must be able to compute a partition again, with the same reports, if its
+        worker is lost. Paths are those of .npy files, which are mapped, so that only one block of
+        them at a time is in memory.
     mechanism : Mechanism
         The mechanism that made all of the reports.
     client : distributed.Client, optional
@@ -104,9 +104,9 @@ def tally(
     Returns
     -------
     Tally
-        `mle`, `gap` and pooling by ``+`` take it as they take any other. Of what else there is,
-        some needs a number for each report (`ibu`: up to :math:`2^{27}` of them), and some the
-        reports themselves, which raises TooLarge.
+        `mle`, `gap` and pooling by ``+`` take it as they take any other tally. Some other functions
+        need a number for each report (`ibu` does, for up to :math:`2^{27}` reports); those that
+        need the reports themselves raise TooLarge.
 
     Raises
     ------
@@ -115,12 +115,13 @@ def tally(
     ImpossibleReport
         If no secret can produce a report.
     DataChanged
-        In a later pass, if a partition that was computed again, or a file, is not what it was.
+        In a later pass, if a partition that was computed again, or a file, differs from what it
+        was.
     TypeError
         If `rows`, `mechanism` or `client` is of another type.
     ValueError
-        If there is no report, no client for a Dask collection, a file that is not a .npy file, or
-        `packed` is True and reports are not rows of bits.
+        If there is no report, if there is no client for a Dask collection, if a file is not a .npy
+        file, or if `packed` is True and reports are not rows of bits.
 
     Examples
     --------

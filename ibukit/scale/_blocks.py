@@ -88,7 +88,7 @@ class Summary(NamedTuple):
 
 
 def checked_rows(mechanism: Mechanism, rows: Any, packed: bool) -> NDArray[Any]:
-    """Return rows in the form that a tally keeps, checked."""
+    """Check rows, and return them in the form that a tally keeps."""
     array = _values(mechanism, rows)
     if not len(array):
         return np.empty(0, dtype=np.uint8)
@@ -100,7 +100,7 @@ def checked_rows(mechanism: Mechanism, rows: Any, packed: bool) -> NDArray[Any]:
 
 
 def _values(mechanism: Mechanism, rows: Any) -> Any:
-    """Return the array of a frame, or on a grid the frame, whose names say what it holds."""
+    """Return a frame's array, or on a grid the frame itself, whose names say what it holds."""
     named = isinstance(mechanism.alphabet, Grid) and hasattr(rows, "columns")
     return rows if named or not hasattr(rows, "to_numpy") else rows.to_numpy()
 

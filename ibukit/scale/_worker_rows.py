@@ -34,7 +34,7 @@ class WorkerPartitions(Partitions):
     """Partitions that are arrays in the memory of Dask workers.
 
     Nothing is scattered: the mechanism, the rows and the shared arguments of each pass are results
-    of tasks, which the scheduler can repeat if a worker is lost.
+    of tasks, and the scheduler can repeat these if a worker is lost.
     """
 
     client: Client

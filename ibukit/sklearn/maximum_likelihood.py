@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
 class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
     r"""The maximum likelihood estimate of the secrets' distribution, fitted to reports.
 
-    Maximise :math:`\sum_i\log(\theta M)_{z_i}-\lambda R(\theta)` over the simplex, with
+    It maximises :math:`\sum_i\log(\theta M)_{z_i}-\lambda R(\theta)` over the simplex, with
     :math:`z_i` the reports, M the matrix of the mechanism and R Good's roughness (see `smooth`).
     Rows of X are reports, so that scikit-learn may split, search and clone as it does with any
     estimator of a density.
@@ -31,33 +31,33 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
     Parameters
     ----------
     mechanism : Mechanism
-        Through which the reports came.
+        The mechanism through which the reports came.
     penalty : float, optional
-        :math:`\lambda`, for all reports of a fit together. None, the default, is no penalty: `mle`.
-        With a penalty the secrets are numbers on a line or cells of a grid.
+        :math:`\lambda`, for all reports of a fit together. None, the default, means no penalty, as
+        for `mle`. With a penalty the secrets must be numbers on a line or cells of a grid.
     tol : float
         The gap that is certified, in nats per report.
 
     Attributes
     ----------
     estimate_ : Estimate
-        With labels, certificate, intervals.
+        The estimate, with labels, certificate and intervals.
     distribution_ : ndarray, shape (k,)
-        In the order of ``mechanism.alphabet``.
+        The probabilities, in the order of ``mechanism.alphabet``.
     n_features_in_ : int
-        Numbers in a report.
+        How many numbers a report has.
 
     Raises
     ------
     MissingExtra
         On import, if scikit-learn is not installed.
     ValueError
-        By `fit` and `score`, if a report is not one of the mechanism's, or is missing.
+        Raised by `fit` and `score`, if a report is not one of the mechanism's, or is missing.
 
     See Also
     --------
-    mle : The same estimate of a tally.
-    smooth : With the penalty, which it chooses by itself.
+    mle : The same estimate, from a tally.
+    smooth : The estimate with the penalty, which it chooses itself.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
         X : array_like, shape (n,), (n, 1) or (n, width)
             The reports, as ``mechanism.tally`` takes them.
         y : ignored
-            For pipelines, which hand over something here.
+            Not used; pipelines hand over something here.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Return the mean log-likelihood of reports, in nats per report; greater is better.
 
-        It is that of what was fitted, -inf where a report has the probability 0.
+        It is the one at the fitted estimate, and is -inf if a report has probability 0 there.
         """
         check_is_fitted(self)
         reports = self._reports(X)
@@ -125,7 +125,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
             return log_likelihood_of(tally, tally.forward(theta)) / tally.n
 
     def _reports(self, X: Any, *, first: bool = False) -> NDArray[Any]:
-        """Return the reports as the mechanism takes them: a column is a sequence."""
+        """Return the reports as the mechanism takes them; a single column becomes a sequence."""
         if not isinstance(self.mechanism, Mechanism):
             raise TypeError(
                 f"mechanism must be a Mechanism, got {type(self.mechanism).__name__}; as in "

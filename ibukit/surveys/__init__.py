@@ -1,6 +1,6 @@
 """Survey designs by name: randomized response and other indirect questions.
 
-The public door to the room `ibukit.mechanisms.surveys`. The first label is for people without the
+These are the public names of `ibukit.mechanisms.surveys`. The first label is for people without the
 sensitive attribute, the second for people with it:
 
 >>> import ibukit as ik

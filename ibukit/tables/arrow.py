@@ -110,7 +110,7 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
 
 
 def _files(dataset: Any, wanted: list[str]) -> list[str]:
-    """Return the local Parquet files of a dataset; none if Arrow adds to them or changes them.
+    """Return a dataset's local Parquet files; none if Arrow adds to their content or changes it.
 
     DuckDB reads strings in an eighth of Arrow's time, because it does not expand dictionaries.
     """

@@ -24,7 +24,7 @@ def bounded_lines(file: IO[bytes], shown: str) -> Iterator[bytes]:
 
 
 class BoundedLines(io.RawIOBase):
-    """A binary file that can be read as long as its lines are not too long."""
+    """A binary file that can be read only while its lines are not too long."""
 
     def __init__(self, file: IO[bytes], shown: str) -> None:
         self._file, self._shown, self._length = file, shown, 0

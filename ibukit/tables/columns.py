@@ -1,4 +1,4 @@
-"""Columns of a table that are read, and pieces of it counted by its own engine."""
+"""The columns of a table that are read, and pieces of the table counted by its own engine."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Piece:
     Parameters
     ----------
     values : ndarray, shape (s,) or (s, width)
-        Labels as Python objects or numbers; rows where a report has several columns or is a list.
+        Labels as Python objects or numbers; rows if a report has several columns or is a list.
     missing : ndarray of bool, shape (s,)
         True if the report or the value that names its mechanism is missing.
     by : ndarray of object, shape (s,), or None
         Tuples of the values that name the mechanism.
     counts : ndarray of int, shape (s,)
-        Of float, if they are sums of weights.
+        Floats, if they are sums of weights.
     owners : ndarray of object, shape (s,), or None
-        Tuples of the values that name the group which a report belongs to.
+        Tuples of the values that name the group to which a report belongs.
     survey : SurveyRows or None
-        What else is known of weights.
+        What else is known of the weights.
     """
 
     values: NDArray[Any]
@@ -53,7 +53,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of the report, of what names the mechanism, and of the counts."""
+    """Names of the columns that hold the report, name the mechanism, and hold the counts."""
 
     report: tuple[str, ...]
     by: tuple[str, ...]
@@ -173,7 +173,7 @@ class Columns:
         return Piece(values, missing, by, np.asarray(counts, dtype=kind), owners, survey)
 
     def _whole_counts(self, frame: Any) -> Any:
-        """Return the frame with wide counts and a column that marks those that are refused."""
+        """Return the frame with wide counts and a column that marks the counts that are refused."""
         dtype = frame.collect_schema()[COUNT]
         if not dtype.is_numeric():
             raise ValueError(
@@ -288,7 +288,7 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 def _tuples(
     rows: nw.DataFrame[Any], role: str, width: int
 ) -> tuple[NDArray[Any] | None, NDArray[np.bool_]]:
-    """Return the values of several columns as tuples, and whether one of each is missing."""
+    """Return the values of several columns as tuples, and whether a value of each is missing."""
     if not width:
         return None, np.zeros(len(rows), dtype=bool)
     columns = [_values(rows[f"{role}{i}"]) for i in range(width)]

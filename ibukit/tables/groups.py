@@ -151,7 +151,7 @@ class TableReports:
                 yield Group(mechanism, codes, counts, True, owners, SurveyRows.joined(surveys))
 
     def order(self, mechanism: Any) -> tuple[Any, ...]:
-        """Return the place of a mechanism, whatever the order in which an engine reads rows."""
+        """Return the place of a mechanism, the same in whatever order an engine reads rows."""
         return self._choose.order(mechanism)
 
     def check(self, piece: Piece) -> None:

@@ -1,4 +1,4 @@
-"""Find the mechanism of a report: one for all, or by the values of some columns."""
+"""Find the mechanism of a report: one for all reports, or by the values of some columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Values = tuple[Any, ...]
 
 
 class MechanismChoice:
-    """The mechanism of each row by its values in `columns`; each is looked up once.
+    """The mechanism of each row by its values in `columns`, each of which is looked up once.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class MechanismChoice:
         return bool(self._by) and isinstance(self._mechanism, Mapping)
 
     def __call__(self, values: Values) -> Any:
-        """Return the mechanism of the values of `columns`, or None if they have none."""
+        """Return the mechanism for the values of `columns`, or None if there is none for them."""
         given = values
         if self._has_epsilon:
             # Equal epsilons of different types, texts among them, give one mechanism.
@@ -57,9 +57,9 @@ class MechanismChoice:
         return self._found[values]
 
     def order(self, mechanism: Any) -> Values:
-        """Return the place of a mechanism that was found, whatever the order of the rows.
+        """Return the place of a mechanism that was found; the order of the rows does not matter.
 
-        Keys of a mapping have its order, other values rise.
+        Keys of a mapping keep its order; other values are in ascending order.
         """
         return self._order[id(mechanism)]
 
@@ -166,7 +166,7 @@ class MechanismChoice:
 
 
 def _sortable(value: Any) -> tuple[float, str]:
-    """Return a key that sorts values of any types: numbers rise, other values by their text."""
+    """Return a key that sorts values of any types: numbers by size, other values by their text."""
     return (float(value), "") if isinstance(value, (Real, Decimal)) else (0.0, str(value))
 
 

@@ -20,7 +20,7 @@ PARTS_PER_SUM = 16
 class Partitions(ReportTable):
     """A frame of Dask, whose partitions are frames of pandas.
 
-    narwhals moves its support of Dask to another package; that of pandas stays.
+    narwhals is moving its support for Dask to another package; its support for pandas stays.
     """
 
     def __init__(self, frame: Any) -> None:

@@ -1,8 +1,9 @@
-"""The data files of a path: a file, a folder, a pattern or a URL, as their writers mean them.
+"""The data files of a path, which may be a file, a folder, a pattern or a URL.
 
-Spark, Arrow, DuckDB and Jupyter put into a folder what is not data: files and folders whose names
-begin with a dot (`.ipynb_checkpoints`), or with an underscore (`_temporary`, `_SUCCESS`). Folders
-that are named `version=1` are hive partitions: the value is a column of the files below them.
+Spark, Arrow, DuckDB and Jupyter put things into a folder that are not data: files and folders whose
+names begin with a dot (`.ipynb_checkpoints`), or with an underscore (`_temporary`, `_SUCCESS`).
+Folders that are named `version=1` are hive partitions: the value is a column of the files below
+them.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def data_files(paths: list[str]) -> list[DataFile]:
     FileNotFoundError
         If a path has no file.
     ValueError
-        If a file is neither Parquet nor text, or some are Parquet and others text, or one occurs
-        twice.
+        If a file is neither Parquet nor text, if some files are Parquet and others text, or if a
+        file occurs twice.
     """
     files = [file for path in paths for file in _expand(path)]
     seen: set[str] = set()
@@ -77,7 +78,7 @@ def data_files(paths: list[str]) -> list[DataFile]:
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path is that of another machine, which no local file has."""
+    """Return whether a path is a URL of another machine, and not the name of a local file."""
     return "://" in path and not os.path.isfile(path)
 
 
@@ -109,7 +110,7 @@ def _expand(path: str) -> list[DataFile]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Return all files in a folder; raise OSError where one may be that cannot be seen."""
+    """Return all files in a folder; raise OSError where there may be files that cannot be seen."""
 
     def refuse(error: OSError) -> None:
         if not any(map(_is_hidden, Path(error.filename).relative_to(folder).parts)):

@@ -1,7 +1,7 @@
 """Reports on a grid that stand in two columns of a table, or in one of geometries.
 
-The names of the columns say what the numbers are. Otherwise integers are rows and columns, and
-floats latitudes and longitudes, in this order, where the mechanism reports cells of a grid.
+The names of the columns say what the numbers are. If they do not, and the mechanism reports cells
+of a grid, integers are rows and columns, and floats are latitudes and longitudes, in this order.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def refuse_action(action: str, mechanism: Any, alphabet: Any) -> None:
         The value of `unknown`.
     mechanism : Mechanism
     alphabet : Alphabet or None
-        Of its reports; the grid, if these are points or cells without an end.
+        Alphabet of the reports; the grid, if these are points, or cells of a grid without an end.
     """
     on_grid, listed = isinstance(alphabet, Grid), mechanism.report_kind is ReportKind.LABELS
     if action == "nearest" and on_grid and not listed:
@@ -126,13 +126,13 @@ def require_pairs(columns: Sequence[Any], mechanism: Any, grid: Grid) -> None:
 
 
 def read_pairs(values: NDArray[Any], columns: Sequence[Any], grid: Grid) -> Pairs:
-    """Return pairs by the names of their columns, the one from south to north first.
+    """Return pairs by the names of their columns; the coordinate from south to north comes first.
 
     Parameters
     ----------
     values : ndarray, shape (s, 2)
     columns : sequence
-        Names of both columns; if they say nothing, the pairs are returned as they are.
+        Names of both columns; if these say nothing, the pairs are returned as they are.
     grid : Grid
     """
     named = pair_of(columns, "report", grid.unit)
@@ -150,7 +150,7 @@ def codes_of_cells(read: Pairs, grid: Grid, nearest: bool = False) -> Ints:
         NaN where a value is not a number. Without names, integers are cells as by `Grid.codes`.
     grid : Grid
     nearest : bool
-        Whether what is outside has the code of the nearest cell.
+        Whether what is outside the grid gets the code of the nearest cell.
     """
     given, kind = read
     pairs = given.astype(np.float64)
@@ -184,7 +184,7 @@ def codes_of_cells(read: Pairs, grid: Grid, nearest: bool = False) -> Ints:
 def points_or_cells(
     values: NDArray[Any], columns: Sequence[Any], mechanism: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return reports of a mechanism of points, or of cells without an end, and which are such.
+    """Return reports that are points, or cells without an end, and which values are such reports.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def advice(values: NDArray[Any], columns: Sequence[Any], alphabet: Any) -> str:
 
 
 def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float] | None) -> bool:
-    """Return whether rejected points are inside the bounds with the coordinates swapped."""
+    """Return whether points that were refused are inside the bounds if coordinates are swapped."""
     if bounds is None or values.ndim != 2 or values.shape[1] != 2:
         return False
     south, north, west, east = bounds

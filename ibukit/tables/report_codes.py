@@ -25,11 +25,11 @@ def codes_of_values(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> 
     Parameters
     ----------
     values : ndarray, shape (s,)
-        None of them missing.
+        Values, none of which is missing.
     alphabet : Alphabet
     textual : bool
-        Whether a text matches the label that is written so. Where no label is a text it always
-        does: a column of texts then holds numbers.
+        Whether a text stands for the label that is written in the same way. If no label is a text,
+        it always does, because a column of texts then holds numbers.
     """
     if isinstance(alphabet, Line):
         numbers, known = whole_numbers(values)
@@ -151,7 +151,7 @@ def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArr
 
 
 def numbered_bits(values: NDArray[Any], width: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return rows (number, text of bits) as rows of the number and the bits, and which are such.
+    """Return rows (number, text of bits) as rows of number and bits, and which rows are valid.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class SurveyRows:
     strata, clusters : ndarray of str, shape (s,), or None
     sums : ndarray, shape (3 + R, s)
         Number of reports, sum of squared weights, sum of squared deviations of the replicate
-        weights, and the sum of each of these.
+        weights, and the sum of each replicate weight.
     """
 
     strata: NDArray[Any] | None
@@ -104,7 +104,7 @@ class SurveyRows:
 
     @classmethod
     def read(cls, strata: Any, clusters: Any, sums: Floats) -> Self:
-        """Return the rows of columns as they are counted; ValueError for a bad replicate weight."""
+        """Return the rows of counted columns; raise ValueError for a bad replicate weight."""
         if not np.isfinite(sums[2:]).all():
             raise ValueError(
                 "replicate_weights must name columns of finite numbers from 0 on, one has a "
@@ -136,7 +136,7 @@ class SurveyRows:
 def survey_columns(
     weighted: bool, strata: Any, clusters: Any, replicate_weights: Any
 ) -> SurveyColumns:
-    """Return the columns of a survey; ValueError if they do not suit each other."""
+    """Return the columns of a survey; raise ValueError if they do not go together."""
     given = {"strata": strata, "clusters": clusters, "replicate_weights": replicate_weights}
     names = {role: _names(role, value) for role, value in given.items()}
     for role, listed in names.items():

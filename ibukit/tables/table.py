@@ -28,6 +28,6 @@ class ReportTable(ABC):
     ) -> tuple[str, Exception] | None:
         """Return the place of the first row that `check` refuses, and its error.
 
-        None for tables whose rows have no line numbers.
+        The result is None for tables whose rows have no line numbers.
         """
         return None

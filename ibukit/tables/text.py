@@ -65,7 +65,7 @@ class TextFile(ReportTable):
         self._start = 0
 
     def _refuse_other_delimiters(self) -> None:
-        """Raise ValueError if the columns are separated by another sign than the usual one."""
+        """Raise ValueError if the columns are separated by another character than the usual one."""
         first, second = ([*(row for _, row in islice(self._rows(), 2)), [], []])[:2]
         for sign in OTHER_DELIMITERS:
             # The sign stands in both lines equally often, and makes several columns of one.
@@ -180,7 +180,7 @@ class TextFile(ReportTable):
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Turn errors of reading into ValueErrors with file and line."""
+        """Turn errors that occur in reading into ValueErrors with file and line."""
         import pandas as pd
 
         try:

@@ -22,9 +22,9 @@ NAMES = {ReportKind.POINTS: ["x", "y"], ReportKind.CELLS: ["row", "col"]}
 def counted_reports(parts: tuple[TallyPart, ...]) -> pd.DataFrame:
     """Return the distinct reports with their counts, one part after the other.
 
-    Rows of bits are strings of 0 and 1. Points fill the columns x and y, cells row and col, other
-    reports of several numbers report_0, report_1, ... With several parts, the column mechanism says
-    through which a report came.
+    Rows of bits are strings of 0 and 1. Points fill the columns x and y, cells the columns row and
+    col, other reports of several numbers the columns report_0, report_1, ... With several parts,
+    the column mechanism says through which mechanism a report came.
     """
     # pandas takes a second to import.
     import pandas as pd

@@ -16,7 +16,7 @@ def sum_dropped(numbers: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def counted(dropped: Mapping[str, int]) -> str:
-    """Return the numbers in words."""
+    """Return the numbers of dropped reports in words."""
     # Sums of weights are floats; the format "g" leaves out digits that are rounding.
     return ", ".join(
         f"{number:{'g' if isinstance(number, float) else ''}} {why}"

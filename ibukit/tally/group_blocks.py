@@ -22,7 +22,7 @@ BLOCK_ENTRIES = 2**22
 
 
 class GroupBlock(NamedTuple):
-    """Consecutive groups, the matrix (k, s) of all reports, and the counts (t, s) of each."""
+    """Consecutive groups, the matrix (k, s) of all reports, and the counts (t, s) of each group."""
 
     groups: slice
     matrix: Floats

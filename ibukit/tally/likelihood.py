@@ -1,8 +1,8 @@
 """Likelihood of a distribution given a tally: fitted probabilities, gradient, gap, log-likelihood.
 
 With q the frequencies of the reports, f(theta) = sum_z q_z log (theta M)_z has the derivatives
-g_x = sum_z q_z M_xz / (theta M)_z. Because f is concave and theta . g = 1, no distribution exceeds
-f(theta) by more than log max_x g_x: the gap.
+g_x = sum_z q_z M_xz / (theta M)_z. Because f is concave and theta . g = 1, at no distribution does
+f exceed f(theta) by more than log max_x g_x, which is the gap.
 """
 
 from __future__ import annotations

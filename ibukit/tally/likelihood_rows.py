@@ -1,4 +1,4 @@
-"""Observations of which only the likelihood is known, one row each."""
+"""Observations of which only the likelihood is known, with a row for each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LAW_OF_REPORTS = frozenset(
 @storable
 @dataclass(frozen=True, eq=False, repr=False)
 class LikelihoodRows(arguments.ReadOnlyArrays):
-    r"""Rows :math:`L_{zx} \propto P(z\mid x)` of observations z; stands for their mechanism.
+    r"""Rows :math:`L_{zx} \propto P(z\mid x)` of observations z, in place of their mechanism.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class LikelihoodRows(arguments.ReadOnlyArrays):
     has_law = False
 
     def __post_init__(self) -> None:
-        """Check the shapes, also of what comes from a file."""
+        """Check the shapes, because the rows may come from a file."""
         if self.entries.shape != (len(self.log_factors), len(self.alphabet)):
             raise InvalidDistribution(
                 f"entries must have a row for each of {len(self.log_factors)} observations and a "
@@ -74,7 +74,7 @@ class LikelihoodRows(arguments.ReadOnlyArrays):
         )
 
     def _refuse_other_content(self) -> None:
-        """Raise ValueError for rows of a file that no observation has."""
+        """Raise ValueError for rows that a file may hold, but no observation has."""
         largest = self.entries.max(axis=1, initial=0)
         good = (self.entries >= 0).all() and (largest > 0).all() and np.isfinite(largest).all()
         if not good or not np.isfinite(self.log_factors).all():
@@ -82,7 +82,7 @@ class LikelihoodRows(arguments.ReadOnlyArrays):
 
     @classmethod
     def read(cls, L: Any, alphabet: Any) -> tuple[LikelihoodRows, list[Any] | None]:
-        """Return the rows of a matrix from outside, and their labels if they have some."""
+        """Return the rows of a matrix from outside, and the rows' labels if they have some."""
         table = read_matrix(L, "L", "one row for each observation and one column for each secret")
         rows = table.rows
         refuse_entries(rows, "L")
@@ -104,7 +104,7 @@ class LikelihoodRows(arguments.ReadOnlyArrays):
         return cls(secrets, rows / largest[:, None], np.log(largest)), table.row_labels
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """Return the columns of these observations, largest entry 1."""
+        """Return the columns of these observations, each with the largest entry 1."""
         return DenseChannel(np.ascontiguousarray(self.entries[reports].T))
 
     def log_scale(self, reports: NDArray[Any]) -> Floats:
@@ -152,7 +152,7 @@ def has_law(mechanism: Any) -> bool:
 
 
 def unknown_law(what: str) -> MechanismUnknown:
-    """Return the error for `what` cannot be had of likelihoods."""
+    """Return the error which says that `what` cannot be had from likelihoods."""
     return MechanismUnknown(
         "tally must hold reports of a known mechanism, but it holds likelihoods "
         f"(from_likelihoods), which do not say what else might have been observed: {what} cannot "
@@ -162,6 +162,6 @@ def unknown_law(what: str) -> MechanismUnknown:
 
 
 def require_law(mechanisms: Any, what: str) -> None:
-    """Raise MechanismUnknown if a mechanism is not known, `what` being asked of it."""
+    """Raise MechanismUnknown if a mechanism is not known; `what` names the thing that needs it."""
     if not all(map(has_law, mechanisms)):
         raise unknown_law(what)

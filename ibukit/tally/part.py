@@ -97,7 +97,7 @@ class TallyPart(arguments.ReadOnlyArrays):
         return part
 
     def places(self, reports: NDArray[Any]) -> Ints | None:
-        """Return the place of each of some reports among the distinct ones; None if one is new."""
+        """Return the places of some reports among the distinct ones; None if one of them is new."""
         if self.reports.ndim != reports.ndim or self.reports.shape[1:] != reports.shape[1:]:
             return None
         if reports.ndim == 1:
@@ -162,7 +162,7 @@ def make_tally_part(
 
 
 def merge_parts(parts: list[TallyPart]) -> TallyPart:
-    """Join parts of equal mechanisms; equal reports are added up."""
+    """Join parts of equal mechanisms; the counts of equal reports are added up."""
     if len(parts) == 1:
         return parts[0]
     reports = np.concatenate([part.reports for part in parts])
@@ -188,8 +188,9 @@ def has_likelihood(mechanism: Any) -> bool:
 def all_possible(mechanism: Any) -> bool:
     """Return True if any secret may have made every report that `check_reports` takes.
 
-    Such a mechanism sets `every_report_is_possible` in its own body: a class that inherits may have
-    another law. A tally of its reports is then made without its channel, which may be a matrix.
+    Such a mechanism sets `every_report_is_possible` in its own body: a class that inherits from it
+    may have another law. A tally of its reports is then made without its channel, which may be a
+    matrix.
     """
     return bool(vars(type(mechanism)).get("every_report_is_possible", False))
 
@@ -248,7 +249,7 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
 def _totals_of_rows(
     rows: NDArray[Any], counts: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return the sorted rows of integers and their counts by a table; None if it were too long."""
+    """Return the sorted rows of integers and their counts by a table; None if too long."""
     if not (rows.dtype.kind in "iu" and counts.dtype.kind in "iu" and rows.shape[1]):
         return None
     table = row_table(rows, len(rows))

@@ -1,8 +1,8 @@
 """Parts of a tally as a file holds them, which anybody may have written.
 
 A file whose checksum is right may still hold what no tally has: reports that the mechanism does not
-make, counts that are no counts, or mechanisms over different secrets. A number that is read would
-stand for another, so such a file is refused.
+make, counts that are no counts, or mechanisms over different secrets. A number that is read from it
+would stand for another one, so such a file is refused.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BLOCK = 2**14
 
 
 def restored_part(mechanism: Any, reports: Any, counts: Any) -> TallyPart:
-    """Return the part, or raise ValueError if no tally has it."""
-    # Mechanisms stand above this room, and are known by what a tally asks of them.
+    """Return the part, or raise ValueError if no tally can have such a part."""
+    # Mechanisms are in a higher layer, and are known by what a tally asks of them.
     if not isinstance(mechanism, LikelihoodRows) and not hasattr(mechanism, "restore_reports"):
         raise ValueError(f"mechanism must be one, got {type(mechanism).__name__}")
     if not isinstance(reports, np.ndarray) or not isinstance(counts, np.ndarray):
@@ -44,7 +44,7 @@ def restored_part(mechanism: Any, reports: Any, counts: Any) -> TallyPart:
 
 
 def refuse_other_secrets(parts: Sequence[TallyPart], full: Any) -> None:
-    """Raise ValueError for parts over different alphabets, or for a full one that has an end."""
+    """Raise ValueError for parts over different alphabets, or if the full alphabet has an end."""
     first = parts[0].mechanism.alphabet
     if any(part.mechanism.alphabet != first for part in parts):
         raise ValueError("parts must be over one alphabet")

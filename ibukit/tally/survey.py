@@ -5,10 +5,11 @@ The total of values u over the reports, T = sum_i w_i u_i, has by the design the
     V = sum_h n_h / (n_h - 1) sum_c (T_hc - m_h) (T_hc - m_h)^T,
 
 with T_hc the sum of w_i u_i over the reports of cluster c in stratum h, n_h the number of clusters
-of the stratum, and m_h their mean. Without clusters each report is one, without strata there is one
-stratum. The score of a weighted maximum likelihood estimate is such a total (Binder 1983). It is 0
-over all reports where the estimate is inside the simplex. Elsewhere it is not, so the mean of all
-clusters is subtracted from m_h: one stratum is then centred at 0, as the model has it.
+of the stratum, and m_h their mean. Without clusters each report is a cluster of its own; without
+strata there is one stratum. The score of a weighted maximum likelihood estimate is such a total
+(Binder 1983). Over all reports it is 0 if the estimate is inside the simplex. Otherwise it is not
+0, so the mean of all clusters is subtracted from m_h: a single stratum is then centred at 0, as the
+model assumes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Survey(arguments.ReadOnlyArrays):
     Parameters
     ----------
     at : ndarray of int, shape (e,)
-        Which distinct report of the tally an entry is of.
+        Place of the distinct report of the tally to which an entry belongs.
     stratum, cluster : ndarray of int, shape (e,)
         Places in `strata` and `clusters`; `NO_CLUSTER` if each report is a unit of its own.
     weights, squares, rows : ndarray, shape (e,)
@@ -55,7 +56,7 @@ class Survey(arguments.ReadOnlyArrays):
     strata, clusters : tuple of str
         Names, by which they are recognised when tallies are added.
     sizes : ndarray of int, shape (len(strata),)
-        Number of units of each stratum in the whole table, of which this may be a group.
+        Number of units of each stratum in the whole table, of which these reports may be a group.
     """
 
     at: Ints
@@ -71,7 +72,7 @@ class Survey(arguments.ReadOnlyArrays):
     sizes: Ints
 
     def __post_init__(self) -> None:
-        """Check the shapes, also of what comes from a file."""
+        """Check the shapes, because the sums may come from a file."""
         e = (len(self.at),)
         vectors = (self.stratum, self.cluster, self.weights, self.squares, self.rows)
         if any(each.shape != e for each in (*vectors, self.deviations)):
@@ -80,7 +81,7 @@ class Survey(arguments.ReadOnlyArrays):
             raise ValueError("a survey must have a size for each stratum, and replicates by entry")
 
     def _refuse_other_content(self) -> None:
-        """Raise ValueError for sums of a file that no weights have."""
+        """Raise ValueError for sums that a file may hold, but no weights have."""
         for name, places, least, end in (
             ("at", self.at, 0, None),
             ("stratum", self.stratum, 0, len(self.strata)),
@@ -135,9 +136,9 @@ class Survey(arguments.ReadOnlyArrays):
 
     @classmethod
     def joined(cls, surveys: Sequence[Survey], places: Sequence[Ints]) -> Self:
-        """Return the survey of all reports, those of each at new places among distinct reports.
+        """Return the survey of all reports; each survey has new places among the distinct reports.
 
-        Strata and clusters of one name are the same in all of them.
+        Strata and clusters of the same name are the same in all of the surveys.
         """
         if len({len(survey.replicates) for survey in surveys}) > 1:
             raise WeightsRefused(
@@ -177,7 +178,7 @@ class Survey(arguments.ReadOnlyArrays):
         return found._summed()
 
     def within(self, table: Survey) -> Self:
-        """Return the survey as that of a group of a table, whose strata may have more units."""
+        """Return the survey for a group of a table, the strata of which may have more units."""
         units = dict(zip(table.strata, table.units.tolist(), strict=True))
         sizes = np.array([units[name] for name in self.strata], dtype=np.int64)
         return type(self)(**{**vars_of(self), "sizes": sizes})
@@ -227,7 +228,7 @@ class Survey(arguments.ReadOnlyArrays):
     def quantile(self, level: float) -> float:
         """Return the half-width of an interval in standard errors; inf without a degree of freedom.
 
-        The quantile of Student's distribution for units of equal variance.
+        It is the quantile of Student's distribution, which assumes units of equal variance.
         """
         if self.degrees_of_freedom < 1:
             return math.inf
@@ -306,8 +307,8 @@ class Survey(arguments.ReadOnlyArrays):
 
         For a jackknife of R units it is (R - 1) / R, for balanced repeated replication and the
         bootstrap 1 / R, for Fay's method 1 / (R (1 - rho)^2), for successive differences 4 / R. All
-        of them give the total of independent values the variance that its weights do, sum w^2: so
-        it is sum_i w_i^2 / sum_i sum_r (w_ri - w_i)^2, whatever the method.
+        of these methods give the total of independent values the same variance as the weights do,
+        sum w^2. So the factor is sum_i w_i^2 / sum_i sum_r (w_ri - w_i)^2, whatever the method.
         """
         mean = float(self.replicates.sum() / len(self.replicates) / self.weights.sum())
         if not 1 / MAX_RATIO_OF_SUMS <= mean <= MAX_RATIO_OF_SUMS:

@@ -26,7 +26,8 @@ def with_weights(tally: Any, reports: NDArray[Any], weights: Ints | Floats) -> A
 def within_table(tallies: dict[Any, Any]) -> dict[Any, Any]:
     """Return the tallies of the groups of a table, which know how many units each stratum has.
 
-    A group is a domain of the survey: units without a person of the group belong to its strata.
+    A group is a domain of the survey, so units without a person of the group belong to its strata,
+    too.
     """
     parts = [part for tally in tallies.values() for part in tally.parts]
     surveys = [part.survey for part in parts if part.counts.dtype.kind == "f"]

@@ -44,23 +44,23 @@ if TYPE_CHECKING:
 class Tally(arguments.ReadOnlyArrays):
     r"""Counts of the distinct reports seen, with their likelihood.
 
-    It has forward and adjoint on just those reports. The log-likelihood of a distribution
-    :math:`\theta` of the secrets is :math:`\sum_z c_z \log (\theta M)_z` up to a constant, with c
-    the counts and M the matrix of the mechanism. Tallies are made by mechanisms
-    (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2``
-    pools reports of the same or of different mechanisms over the same secrets.
+    It has the forward and the adjoint map on just these reports. The log-likelihood of a
+    distribution :math:`\theta` of the secrets is :math:`\sum_z c_z \log (\theta M)_z` up to a
+    constant, with c the counts and M the matrix of the mechanism. Tallies are made by mechanisms
+    (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and can be added:
+    ``t1 + t2`` pools reports of the same or of different mechanisms over the same secrets.
 
     Parameters
     ----------
     parts : tuple of TallyPart
-        One for each different mechanism.
+        One part for each different mechanism.
     full_alphabet : Alphabet, optional
         The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between
-        the reports: on a line from the least to the largest, in the plane their bounding box. Any
-        secret outside makes every report less probable than the nearest one inside does, whatever
-        the (geometric) mechanism. So a maximum likelihood estimate is 0 outside, and
-        :math:`g_x = \sum_z q_z M_{xz} / (\theta M)_z` of the certificate is largest inside:
-        estimates and gaps over `alphabet` are those over the full alphabet.
+        the reports: on a line it reaches from the least to the largest report, and in the plane it
+        is their bounding box. Any secret outside makes every report less probable than the nearest
+        secret inside does, whatever the (geometric) mechanism. So a maximum likelihood estimate is
+        0 outside, and :math:`g_x = \sum_z q_z M_{xz} / (\theta M)_z` of the certificate is largest
+        inside. Hence estimates and gaps over `alphabet` are those over the full alphabet.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @property
     def _runs(self) -> tuple[Tally, ...]:
-        """The tallies that this one is the sum of; itself alone once it has parts."""
+        """The tallies whose sum this one is; only itself once it has parts."""
         return vars(self).get("_kept_runs") or (self,)
 
     @property
@@ -106,7 +106,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @property
     def alphabet(self) -> Alphabet:
-        """The secrets' alphabet; if unbounded, the part of it in use.
+        """The alphabet of the secrets; if it is unbounded, the part of it that is in use.
 
         Estimates are confined to that part.
         """
@@ -142,10 +142,10 @@ class Tally(arguments.ReadOnlyArrays):
 
     @property
     def among_seen(self) -> Tally:
-        """Tally of these reports over the secrets among those seen.
+        """Tally of these reports over the secrets of the people whose report was seen.
 
-        Where reports get lost, its estimates are of another distribution: not of all secrets, but
-        of those that made a report.
+        Where reports get lost, its estimates are those of another distribution: not that of all
+        secrets, but that of the secrets which made a report.
         """
         if self.efficiency is None:
             return self
@@ -190,8 +190,8 @@ class Tally(arguments.ReadOnlyArrays):
     def effective_n(self) -> float | None:
         r"""The effective number of reports, :math:`(\sum w)^{2} / \sum w^{2}`.
 
-        That many reports of equal weight tell as much about a total (Kish). It is `n` where reports
-        are not weighted, and None where only sums of weights are known.
+        So many reports of equal weight would tell as much about a total (Kish). It is `n` if
+        reports are not weighted, and None if only sums of weights are known.
 
         Examples
         --------
@@ -209,8 +209,8 @@ class Tally(arguments.ReadOnlyArrays):
     def dropped(self) -> Mapping[str, int]:
         """Numbers of reports of a table that were left out by request.
 
-        They are given by reason, "missing" or "unknown". Where reports are weighted, they are sums
-        of weights.
+        They are given by reason, which is "missing" or "unknown". If reports are weighted, they are
+        sums of weights.
         """
         return MappingProxyType(dict(self._dropped))
 
@@ -269,69 +269,74 @@ class Tally(arguments.ReadOnlyArrays):
     ) -> Tally | TallyGroups:
         r"""Count the reports of a table, where the table lives.
 
-        The table's engine counts equal reports, and only the distinct ones travel. Reports of
+        The table's engine counts equal reports, and hands over only the distinct ones. Reports of
         different mechanisms make one pooled tally, whose parts are in the order of the epsilons, or
         of the keys of a mapping.
 
         Parameters
         ----------
         table : frame, dataset, or path
-            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or
-            Spark; or the path of Parquet or CSV files, a folder, a pattern such as
-            ``"reports/*.parquet"``, or a list of them, all of one format. In a folder, files and
-            folders whose names begin with ``_`` or ``.`` are no data, and folders such as
-            ``version=1`` are columns (hive partitions), unless the files have one of that name.
-            Labels in CSV are text and stand for those that are written so.
+            A table of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB,
+            Dask or Spark. Or a path of Parquet or CSV files: a file, a folder, a pattern such as
+            ``"reports/*.parquet"``, or a list of these, all of one format. In a folder, files and
+            folders whose names begin with ``_`` or ``.`` are not data, and folders such as
+            ``version=1`` are columns (hive partitions), unless the files have a column of that
+            name. Labels in CSV are text, and each stands for the label of the alphabet that is
+            written in the same way.
         mechanism : Mechanism, function or mapping
-            Together with `by` a mapping from values of a column, or from tuples of the values of
-            several, to mechanisms; or a function of these values, as they stand in the table (in
-            CSV as text), which may return None for unknown ones. Together with `epsilon` a function
-            of an epsilon, a number. With both a function of the values and of the epsilon, or a
-            mapping from the values to functions of the epsilon.
+            The mechanism of all reports. Together with `by`, a mapping to mechanisms from the
+            values of a column, or from tuples of the values of several columns; or a function of
+            these values, as they stand in the table (in CSV as text), which may return None for
+            unknown values. Together with `epsilon`, a function of an epsilon, which is a number.
+            With both, a function of the values and of the epsilon, or a mapping from the values to
+            functions of the epsilon.
         report : str or sequence of str
             Column of the reports. Rows of bits are a column of strings such as "0101", or "0x05" in
-            hexadecimal digits, or of lists, or have a column for each bit; a number before them has
-            a column of its own. On a grid the names of two columns, in any order, say what they
-            are: lat and lon (also latitude, longitude, lng) are degrees, x and y (or x_km and y_km)
-            lengths in the grid's unit from its south-west corner, row and col cells. In columns
-            with other names, integers are (row, column) and floats (latitude, longitude);
-            mechanisms whose reports are points, such as ``mechanism.of_points``, refuse them. A
-            column of points of a GeoDataFrame with a CRS stands for degrees.
+            hexadecimal digits, or a column of lists, or they have a column for each bit; a number
+            before the bits has a column of its own. On a grid the names of two columns, in any
+            order, say what the numbers are: lat and lon (also latitude, longitude, lng) are
+            degrees; x and y (or x_km and y_km) are lengths in the grid's unit from its south-west
+            corner; row and col are cells. In columns with other names, integers are (row, column)
+            and floats are (latitude, longitude), but mechanisms whose reports are points, such as
+            ``mechanism.of_points``, refuse such columns. A column of points of a GeoDataFrame with
+            a CRS stands for degrees.
         count : str, optional
-            Column that says how often each report was seen: whole numbers from 0 on. With
-            `weighted` the column of weights, finite numbers from 0 on.
+            Column that says how often each report was seen, in whole numbers from 0. With
+            `weighted` it is the column of weights, which are finite numbers from 0.
         epsilon : str, optional
-            Column of the epsilon that each report was made with.
+            Column of the epsilon with which each report was made.
         by : str or sequence of str, optional
-            Column that says which mechanism each report came through, or several of them.
+            Column, or several columns, that say which mechanism each report came through.
         unknown : {"raise", "nearest", "keep", "drop"}
             What to do with reports that the mechanism cannot make, cells and points outside the
             grid among them, and with values of `by` without a mechanism. "nearest" moves what is
-            outside the grid to the nearest cell, where mechanisms such as `PlanarLaplace` put noise
-            that leaves it. "drop" leaves reports out: the estimate is then right only if these are
-            like the others, which those outside a grid are not. If reports are points, or cells of
-            a grid without end, those outside are reports like the others; "keep" says so.
+            outside the grid to the nearest cell, which is where mechanisms such as `PlanarLaplace`
+            put noise that leaves the grid. "drop" leaves such reports out: the estimate is then
+            right only if these reports are like the others, which reports outside a grid are not.
+            If reports are points, or cells of a grid without end, those outside are reports like
+            the others; "keep" takes them as such.
         missing : {"raise", "drop"}
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
-            counts both. What is estimated after "drop" is right only if they are like the others.
+            counts unknown and missing reports. What is estimated after "drop" is right only if the
+            reports that were left out are like the others.
         weighted : bool
             Whether `count` holds weights, as surveys have them: each row is one report, and its
             weight says how many people it stands for; integers are then weights as well. `n` and
             `dropped` are sums of weights. The sums of their squares are kept, so that standard
             errors and intervals are those of the design, see `Estimate.standard_errors`;
-            `effective_n` is the effective number of reports. How often reports were seen is no
-            weight: leave `weighted` out.
+            `effective_n` is the effective number of reports. The number of times that a report was
+            seen is not a weight: for such numbers leave `weighted` out.
         groups : str or sequence of str, optional
             Columns that name groups of people, such as ``["country", "day"]``. The result is then a
             `TallyGroups`, a mapping from each group (a value, or a tuple of values) to its `Tally`,
             made in one pass at any number of groups. A missing value of these columns is treated
             as `missing` says.
         strata, clusters : str or sequence of str, optional
-            Columns that name the stratum and the cluster in which a person was drawn, of weighted
-            reports. Clusters (villages or households, or people who report several times) are drawn
-            independently of each other; the same name in two strata stands for two clusters. If
-            there were several stages of sampling, only the first counts. In tallies that are added,
-            strata and clusters of the same name are the same.
+            For weighted reports, columns that name the stratum and the cluster in which a person
+            was drawn. Clusters (villages or households, or people who report several times) are
+            drawn independently of each other; the same name in two strata stands for two clusters.
+            If there were several stages of sampling, only the first counts. In tallies that are
+            added, strata and clusters of the same name are the same.
         replicate_weights : str or sequence of str, optional
             Columns of replicate weights (jackknife, balanced repeated replication, Fay, bootstrap,
             successive differences), each of which includes the weight in `count`. The variance is
@@ -391,28 +396,28 @@ class Tally(arguments.ReadOnlyArrays):
         r"""Make a tally of observations whose likelihoods are known, but no mechanism.
 
         Row z holds :math:`L_{zx} \propto P(z\mid x)`, the probability of what was observed given
-        each secret x, up to a factor that is the same for all secrets. Interval censoring (1 where
-        the secret may lie), equivalence classes, densities of a mixture's components, and
-        classifiers whose scores are divided by the shares of the classes that they were trained on,
-        are such rows. The log-likelihood of a distribution :math:`\theta` of the secrets is
-        :math:`\sum_z c_z \log \sum_x L_{zx}\,\theta_x`, up to the factors.
+        each secret x, up to a factor that is the same for all secrets. Such rows come from interval
+        censoring (1 where the secret may lie), equivalence classes, densities of a mixture's
+        components, and classifiers whose scores are divided by the shares of the classes in the
+        data on which they were trained. The log-likelihood of a distribution :math:`\theta` of the
+        secrets is :math:`\sum_z c_z \log \sum_x L_{zx}\,\theta_x`, up to the factors.
 
-        All that rests on this likelihood alone is as for other tallies: `mle`, `ibu`, `gibu`,
-        `ems`, `smooth`, `gap`, Wald and profile intervals, posteriors, `theory.mle_set` and
-        `theory.strictly_concave`. What else might have been observed is not said by the rows: what
-        depends on it (`inv`, `Discrepancy`, the bootstrap, calibrated and guaranteed intervals)
-        raises `MechanismUnknown`.
+        Everything that rests on this likelihood alone works as for other tallies: `mle`, `ibu`,
+        `gibu`, `ems`, `smooth`, `gap`, Wald and profile intervals, posteriors, `theory.mle_set` and
+        `theory.strictly_concave`. The rows do not say what else might have been observed, so
+        whatever depends on this (`inv`, `Discrepancy`, the bootstrap, calibrated and guaranteed
+        intervals) raises `MechanismUnknown`.
 
         Parameters
         ----------
         L : array_like, DataFrame or scipy sparse matrix, shape (s, k)
-            Finite entries, not negative; a row for each observation and a column for each secret.
-            The columns of a DataFrame are the labels of the secrets, unless they only number them.
-            Each row may have a scale of its own: for log-likelihoods take ``exp(l - l.max(axis=1,
-            keepdims=True))``.
+            Entries are finite and not negative, with a row for each observation and a column for
+            each secret. The columns of a DataFrame are the labels of the secrets, unless they
+            merely number the columns. Each row may have a scale of its own: for log-likelihoods
+            take ``exp(l - l.max(axis=1, keepdims=True))``.
         counts : array_like, dict or Series, shape (s,), optional
-            How often each row was observed, once by default. Labels are those of the DataFrame's
-            rows.
+            How often each row was observed; by default once. Labels of the counts are those of the
+            DataFrame's rows.
         alphabet : Alphabet, sequence or int, optional
             The k secrets; by default the labels of a DataFrame's columns, or Line(0, k - 1).
             Columns with labels are aligned with it.
@@ -422,18 +427,18 @@ class Tally(arguments.ReadOnlyArrays):
         Returns
         -------
         Tally
-            It adds to other tallies over the same secrets. `log_likelihood` of its estimates is
-            that of the rows as they were given.
+            It can be added to other tallies over the same secrets. The `log_likelihood` of its
+            estimates is that of the rows as they were given.
 
         Raises
         ------
         InvalidDistribution
             If an entry is negative, NaN or infinite, or `L` is not a matrix of numbers.
         ImpossibleReport
-            If no secret explains an observation: a row of zeros.
+            If no secret explains an observation, because its row has only zeros.
         AlphabetMismatch
-            If `alphabet` has not as many secrets as there are columns, or labels disagree, or there
-            is not one count for each row.
+            If `alphabet` does not have as many secrets as there are columns, if labels disagree, or
+            if there is not one count for each row.
 
         References
         ----------
@@ -443,8 +448,8 @@ class Tally(arguments.ReadOnlyArrays):
 
         Examples
         --------
-        Failures at 2 once, at 3 five times, and five times somewhere in (1, 3]; of the shares 1/6
-        and 5/6 nobody can say more:
+        One failure at 2, five at 3, and five somewhere in (1, 3], which add nothing to what is
+        known of the shares 1/6 and 5/6:
 
         >>> import ibukit as ik
         >>> rows = [[1, 0], [0, 1], [1, 1]]
@@ -478,12 +483,12 @@ class Tally(arguments.ReadOnlyArrays):
         Raises
         ------
         TypeError
-            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the
-            reports lie in partitions.
+            If a mechanism is not ibukit's own, if its labels are neither strings nor numbers, or if
+            the reports lie in partitions.
         ForeignFile
             If there is a folder, a pipe or a device at `path`.
         DataChanged
-            If another is writing the file now.
+            If another process is writing the file now.
 
         Examples
         --------
@@ -509,14 +514,14 @@ class Tally(arguments.ReadOnlyArrays):
         Raises
         ------
         ForeignFile
-            If it is not such a file, or of another version.
+            If it is not such a file, or is of another version.
         DataChanged
             If it was changed or cut short.
         """
         return load(path, cls)[0]
 
     def _stored(self) -> dict[str, Any]:
-        """Return what a file holds of the tally; TypeError if that is not all of it."""
+        """Return what a file can hold of the tally; raise TypeError if that is not all of it."""
         for part in self.parts:
             if type(part) is not TallyPart:
                 raise TypeError(
@@ -545,7 +550,7 @@ class Tally(arguments.ReadOnlyArrays):
         dropped: Sequence[tuple[str, int]],
         surveys: Sequence[Survey | None] = (),
     ) -> Tally:
-        """Return the tally of which a file holds this."""
+        """Return the tally of which a file holds these parts."""
         listed = tuple(restored_parts.restored_part(*part) for part in parts)
         restored_parts.refuse_other_secrets(listed, full_alphabet)
         refuse_other_dropped(dropped)
@@ -565,8 +570,8 @@ class Tally(arguments.ReadOnlyArrays):
         """Probability of each seen report, shape (s,).
 
         The secrets are distributed as `theta`. With several mechanisms the probability is that
-        under the mechanism which the report came through. If reports get lost, it is the
-        probability of being seen and of being this report.
+        under the mechanism through which the report came. If reports get lost, it is the
+        probability that a report is seen and is this one.
 
         Parameters
         ----------
@@ -606,7 +611,7 @@ class Tally(arguments.ReadOnlyArrays):
     def operator(self) -> Channel:
         """Forward and adjoint without the checks, for inner loops.
 
-        If reports get lost, they are operators on the secrets among those seen.
+        If reports get lost, they act on the distribution of the secrets that are seen.
         """
         # The channel of one part is used directly; several are stacked.
         channels = tuple(part.channel for part in self.parts)
@@ -647,10 +652,11 @@ class Tally(arguments.ReadOnlyArrays):
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each distinct report: the report and its count.
 
-        Reports that are single labels stand in the column report, rows of bits as strings of 0
-        and 1. Points fill the columns x and y, cells row and col, other reports of several numbers
-        report_0, report_1, ... A tally of several mechanisms has one more column, mechanism.
-        `from_table` reads the frame of one mechanism again, with ``count="count"``.
+        Reports that are single labels stand in the column report, and so do rows of bits, as
+        strings of 0 and 1. Points fill the columns x and y, cells the columns row and col, other
+        reports of several numbers the columns report_0, report_1, ... A tally of several mechanisms
+        has one more column, mechanism. With ``count="count"``, `from_table` can read the frame of a
+        single mechanism.
 
         Returns
         -------
@@ -715,9 +721,9 @@ def pool(tallies: Sequence[Tally]) -> Tally:
 def _sum(left: Tally, right: Tally) -> Tally:
     """Return the sum of two tallies, which pools them later: a sum of many takes linear time.
 
-    The runs after the first are pooled with it once they have as many reports, or it is asked for
-    its parts. So a report is pooled once from a later run, and has to be pooled with the first run
-    for no more than one other report; and the runs take at most twice the memory of the sum.
+    The runs after the first are pooled with it once they have as many distinct reports as it, or
+    once the sum is asked for its parts. So each report of a later run is pooled once, together with
+    at most one report of the first run; and the runs take at most twice the memory of the sum.
     """
     runs, others = left._runs, right._runs
     _refuse_other_secrets((runs[0], others[0]))
@@ -759,7 +765,8 @@ def _secrets(tally: Tally) -> Alphabet:
 def check_bounded(tally: Tally, why: str, *, lossy: bool = False, weighted: bool = False) -> Tally:
     """Return the tally; raise TooLarge if its alphabet is unbounded.
 
-    `why` says in the message what depends on all secrets; the others are as for `check_tally`.
+    `why` says in the message what depends on all secrets; the other arguments are as for
+    `check_tally`.
     """
     if check_tally(tally, lossy=lossy, weighted=weighted).full_alphabet is not None:
         raise TooLarge(
@@ -773,8 +780,8 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
     """Return the tally; raise TypeError for anything else, which says how to make one.
 
     A tally with lost reports is accepted only with `lossy`: the caller then divides its result by
-    the efficiencies. Weights are accepted only with `weighted`: the result of the caller then does
-    not depend on the number of people.
+    the efficiencies. Weights are accepted only with `weighted`: the caller's result then does not
+    depend on the number of people.
     """
     if not isinstance(tally, Tally):
         hint = (

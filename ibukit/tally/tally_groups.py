@@ -19,7 +19,8 @@ class TallyGroups(Mapping[Any, Any]):
     """A mapping from groups to the tallies of their reports.
 
     ``Tally.from_table(..., groups=...)`` makes it. ``mle(groups)`` estimates all groups at once;
-    ``groups_1 + groups_2`` has the groups of both, and adds the tallies of a group that is in both.
+    ``groups_1 + groups_2`` has the groups of both, and adds the two tallies of a group that is in
+    both.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class TallyGroups(Mapping[Any, Any]):
         From a group to its `Tally`. A group is a value, or a tuple with a value for each of
         several columns.
     dropped : mapping, optional
-        From a reason to the number of reports that were left out, of all groups together.
+        From a reason to the number of reports that were left out, in all groups together.
 
     Examples
     --------
@@ -153,7 +154,7 @@ class TallyGroups(Mapping[Any, Any]):
 
 
 def sorted_groups(groups: Sequence[Any]) -> list[Any]:
-    """Return the groups in the order of their values; values of several types by type first."""
+    """Return the groups in the order of their values; those of several types by type first."""
 
     def place(group: Any) -> tuple[Any, ...]:
         values = group if isinstance(group, tuple) else (group,)

@@ -1,4 +1,4 @@
-"""Mechanisms whose matrix was measured in trials, and what must not take it for the true one."""
+"""Mechanisms whose matrix was measured in trials, and so must not be taken for the true one."""
 
 from __future__ import annotations
 
