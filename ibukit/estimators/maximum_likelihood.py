@@ -89,7 +89,8 @@ def mle(
     has at most 32 secrets, or if `tol` is at most 1e-4. These steps are quicker where few secrets
     have mass and no other maximiser exists. If `tol` is at most 1e-6, three other methods come
     before the path. One is quasi-Newton steps [byrd]_, taken if there are at least 100 secrets and
-    no more secrets than reports; they show the zeros where the channel tells secrets well apart.
+    no more secrets than reports, or twice as many where the matrix has two million entries; they
+    show the zeros where the channel tells secrets well apart.
     Another is a few accelerated updates and Newton steps for :math:`g = 1`; they are quicker where
     every secret has mass, and come first if there are more than twice as many secrets as reports.
     The third, for tallies that may have several maximisers, is the path among the secrets that may
