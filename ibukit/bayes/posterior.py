@@ -225,7 +225,7 @@ class Posterior(arguments.ReadOnlyArrays):
     def interval_errors(
         self, level: float = 0.95, of: Any = None
     ) -> tuple[float | Floats, float | Floats]:
-        """Monte-Carlo standard errors of the ends of `interval`; 0 if the posterior is exact.
+        """Monte-Carlo standard errors of the ends of `interval`; 0 if these are exact.
 
         Parameters
         ----------

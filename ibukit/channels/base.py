@@ -182,9 +182,9 @@ class Channel(ABC):
         return score.raised(error)
 
     def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score | None:
-        """A bound like `upper_score` but nearer to the exact score, for more work; by default None.
+        """A bound nearer to the exact score, for more work; by default None.
 
-        It is for channels whose bound is too coarse near a maximum.
+        It is for channels whose `upper_score` is too coarse near a maximum.
         """
         return None
 

@@ -121,9 +121,9 @@ def compound_squared_error(
 
     This is :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` of raw :math:`[\mathrm{INV}]_{M}` and
     :math:`[\mathrm{RAP}]_{M}`: what pooling the mechanisms' reports costs. v = q[n] B inverts the
-    average :math:`A[n]=\sum_A w_A A` at the pooled reports' frequencies, :math:`B = A[n]^{-1}`. Let
-    e be the error `inv_squared_error` of a single mechanism A[n] shared by all users. The error of
-    the combination is
+    average :math:`A[n]=\sum_A w_A A` at the pooled reports' frequencies, with
+    :math:`B = A[n]^{-1}`. Let e be the error `inv_squared_error` of a single mechanism A[n] shared
+    by all users. The error of the combination is
 
     .. math:: e(A[n],\theta)-\sum_A w_A\lVert\theta AB-\theta\rVert_2^2.
 

@@ -37,13 +37,13 @@ def rappor_concavity_bound(
 ) -> float | Floats:
     r"""Lower bound on P(L strictly concave) under RAPPOR.
 
-    It holds whatever the n users' secrets are. By sets, with :math:`c = \tanh (\varepsilon / 4)`
-    and the sum over the even s from 2 to k:
+    It holds whatever the n users' secrets are. The bound by sets, with
+    :math:`c = \tanh (\varepsilon / 4)` and the sum over the even s from 2 to k, is
 
     .. math:: \max\Bigl(0,\;1-\sum_s\binom ks\Bigl(\frac{1+c^s}{2}\Bigr)^{\!n}\Bigr).
 
-    By the paper's product, with :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`, which is
-    never larger:
+    The bound by the paper's product is never larger. With
+    :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}` it is
 
     .. math:: \prod_{j = 1 \ldots k} \max (0, 1 - p^{n}\,2^{j - 1}).
 

@@ -34,8 +34,8 @@ def van_trees_bound(
     It holds for n reports of any epsilon-private mechanism that is non-interactive, that is, chosen
     before the first report: the same one for all users, or one for each user.
 
-    P is drawn from a Dirichlet(:math:`\alpha`) prior, :math:`\alpha_{0} = \sum \alpha`,
-    :math:`t=\mathbb E[1-\lVert P\rVert^2]`:
+    P is drawn from a Dirichlet(:math:`\alpha`) prior. With :math:`\alpha_{0} = \sum \alpha` and
+    :math:`t=\mathbb E[1-\lVert P\rVert^2]`,
 
     .. math::
 
