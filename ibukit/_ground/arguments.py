@@ -1,8 +1,8 @@
 """Checks of arguments: each returns the clean value or raises an error that names the argument.
 
 Messages have three parts: the argument, the value that was refused, and what to do instead. numpy
-converts much silently (texts to numbers, True to 1, masked values to whatever the mask hides), so
-each check looks at the types before it converts.
+silently converts many values (texts to numbers, True to 1, masked values to whatever the mask
+hides), so each check looks at the types before it converts.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def refuse_too_many(name: str, many: NDArray[Any]) -> None:
 
 
 def refuse_total(name: str, total: float, whole: bool = True) -> None:
-    """Raise TooLarge for a sum of counts or weights, in doubles, that is too large for them."""
+    """Raise TooLarge if a sum of counts or weights, as a double, is too large for their type."""
     if not total < (MIN_TOO_MANY if whole else math.inf):
         raise TooLarge(
             f"{name} must sum to less than {'2^63' if whole else '1.8e308'}, got {total:.3g} "

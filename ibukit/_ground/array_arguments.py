@@ -1,6 +1,6 @@
 """Checks of arrays of numbers and of lists of labels, before anything is converted.
 
-numpy converts much silently (texts to numbers, True to 1, masked values to whatever the mask
+numpy silently converts many values (texts to numbers, True to 1, masked values to whatever the mask
 hides), so each check looks at the types before it converts. `arguments` also offers these checks.
 """
 
@@ -67,8 +67,8 @@ def is_missing(label: Any) -> bool:
 def labelled(name: str, values: Any) -> tuple[list[Any] | None, Any] | None:
     """Return labels and entries of a mapping, a Series or a frame of one column, or None.
 
-    The labels are None if they only number the entries from 0 on, in order, as pandas' default
-    index does.
+    The labels are None if they only number the entries in order, starting from 0, as pandas'
+    default index does.
     """
     if isinstance(values, Mapping):
         return list(values.keys()), list(values.values())
@@ -94,7 +94,7 @@ def _only_numbers(index: Any) -> bool:
 def refuse_labels(name: str, values: Any) -> None:
     """Raise AlphabetMismatch for a vector whose labels nobody has looked at.
 
-    They would be lost, and its entries taken by their positions.
+    The labels would be lost, and the entries would be taken by their positions.
     """
     found = labelled(name, values)
     if found is not None and found[0] is not None:

@@ -10,7 +10,8 @@ from ibukit._ground.extras import missing_extra
 def arrow_stream(frame: Any, requested_schema: object = None) -> object:
     """Return a pandas frame as a capsule of the Arrow C stream interface.
 
-    A column of labels of several types has their texts, since a column of Arrow has one type.
+    Labels of several types in a column are replaced by their texts, since a column of Arrow has one
+    type.
 
     Raises
     ------

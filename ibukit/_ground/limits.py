@@ -1,4 +1,4 @@
-"""Budgets that several rooms share, and a context manager that changes them.
+"""Budgets that several subpackages share, and a context manager that changes them.
 
 Each budget bounds memory or time of one dense computation. The defaults suit a machine with 8 GB:
 a computation that would exceed its budget takes a structured method instead, or raises `TooLarge`.
@@ -45,10 +45,10 @@ def require_dense(what: str, rows: int, columns: int, instead: str = "") -> None
     Parameters
     ----------
     what : str
-        What the message calls the matrix.
+        Name of the matrix in the message.
     rows, columns : int
     instead : str
-        Advice, a clause that follows a semicolon.
+        Advice: a clause that follows a semicolon.
     """
     _require("dense_entries", what, rows, columns, instead)
 
@@ -81,7 +81,7 @@ def limits(
     """Change the budgets of dense computations inside a ``with`` block.
 
     On a machine with more memory larger problems can be solved by the dense methods, which are
-    often the most exact ones. What is computed does not change otherwise.
+    often the most exact ones. Otherwise the results do not change.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def limits(
     Raises
     ------
     ValueError
-        If a budget is not a whole number from 1.
+        If a budget is not a whole number of at least 1.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """The decorator of compiled loops, which decides when numba sees them and where they are kept.
 
-To import numba takes as long as all of the package. A loop therefore imports it when it is called.
+Importing numba takes as long as importing all of the package. A loop therefore imports it only when
+the loop is called.
 
 Compiling takes seconds, so loops are kept in numba's cache: beside the package, in the user's own
 folder, or in `NUMBA_CACHE_DIR`. Where none of these can be written to, as in a read-only container
@@ -31,7 +32,7 @@ def njit(**options: Any) -> Callable[[Loop], Loop]:
 
 
 class LoopForNumba:
-    """A loop that becomes numba's own object when it is called, or asked for what that one has."""
+    """A loop that becomes numba's own object when it is called or one of its attributes is used."""
 
     # A thread may wait here for another one, but not for itself: numba asks for the loops that a
     # loop calls.
@@ -77,7 +78,7 @@ def _dispatcher(loop: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 def _forgive(cache: Any) -> None:
-    """Let a cache go without a file that it can no longer read or write.
+    """Let a cache do without a file that it can no longer read or write.
 
     The disk may be full by now, the process may have become another user, or a file was cut short
     when the power failed.

@@ -52,10 +52,10 @@ class InterpretUntilWorthCompiling:
 
 
 class NumpyUntilWorthCompiling:
-    """The number of calls that numpy answers before loops are compiled, which give the same bits.
+    """A count of calls that numpy answers before loops that give the same bits are compiled.
 
-    A call by numpy takes some 20 microseconds more. Importing numba and compiling a few loops take
-    a second, which a process with few calls saves.
+    A call that numpy answers takes some 20 microseconds more than a compiled loop. Importing numba
+    and compiling a few loops take a second, which a process with few calls saves.
     """
 
     def __init__(self, calls: int = 10_000):
@@ -70,8 +70,8 @@ class NumpyUntilWorthCompiling:
 def is_compiled_or_cached(loop: Any) -> bool:
     """Return whether a call needs no compiling.
 
-    True if the loop was compiled in this process or an earlier one, or, as far as numba has been
-    imported, is not a numba loop (as with NUMBA_DISABLE_JIT=1).
+    True if the loop was compiled in this process or an earlier one; or if it is not a numba loop
+    (as with NUMBA_DISABLE_JIT=1), which is only found out once numba has been imported.
     """
     # numba's index file of a cached loop is called MODULE.NAME-LINE.VERSION.nbi.
     name = f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}-*.nbi"
@@ -88,8 +88,8 @@ def is_compiled_or_cached(loop: Any) -> bool:
 def _is_surely_not_cached(loop: Any, name: str) -> bool:
     """Return whether numba, which takes half a second to import, would find no such file.
 
-    It looks in a folder of `NUMBA_CACHE_DIR`, or else beside the module. Where it may not write
-    there it has other places, and must say itself.
+    Numba looks in a folder of `NUMBA_CACHE_DIR`, or else beside the module. Where it may not write
+    there, it uses other places, and has to be asked itself.
     """
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return not any(Path(given).glob(f"*/{name}"))

@@ -17,7 +17,7 @@ class RowTable(NamedTuple):
     low: NDArray[Any]
     """Least number of each column."""
     shape: tuple[int, ...]
-    """How many whole numbers lie between the least and the largest one of each column."""
+    """Number of whole numbers from the least to the largest one of each column."""
 
     @property
     def size(self) -> int:

@@ -25,7 +25,8 @@ GOLDEN_RATIO = 1.618033988749895
 def probe(k: int) -> Floats:
     """Return a vector of different numbers between 0.5 and 1.5, shape (k,).
 
-    Its entries are positive, so that products of what is not negative do not cancel.
+    Its entries are positive, so that sums of their products with numbers that are not negative do
+    not cancel.
     """
     return np.asarray(0.5 + np.arange(k) * GOLDEN_RATIO % 1)
 
@@ -33,7 +34,8 @@ def probe(k: int) -> Floats:
 def agrees(quick: NDArray[Any], exact: NDArray[Any], size: float | None = None) -> bool:
     """Return True if a product in single precision fits the one in double precision.
 
-    Errors are compared with `size`, by default the largest entry. What is not finite never fits.
+    Errors are compared with `size`, by default the largest entry. A product that is not finite
+    never fits.
     """
     with np.errstate(all="ignore"):
         if size is None:

@@ -190,7 +190,7 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield work(piece) of each piece in the order of the pieces.
 
-    Their sum therefore has the same bits for any number of threads.
+    The sum of the results therefore has the same bits for any number of threads.
 
     Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads
     share the pieces; the calling thread is one of them. Otherwise the caller works alone. At most
@@ -224,7 +224,7 @@ class _Share(Generic[Piece, Result]):
         self.future: Future[Result] = pool.submit(_in_context(work, piece))
 
     def take(self) -> bool:
-        """Do the work in the calling thread, unless another has begun it; return whether it was."""
+        """Do the work in this thread and return True; if another has begun it, return False."""
         # cancel() succeeds only for work that no thread of the pool has begun.
         if not self.future.cancel():
             return False

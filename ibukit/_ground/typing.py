@@ -1,4 +1,4 @@
-"""`override` for every supported Python: the standard library has it from 3.12 on."""
+"""`override` for every supported Python: the standard library has it since 3.12."""
 
 import sys
 

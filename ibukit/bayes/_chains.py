@@ -17,7 +17,7 @@ from ibukit.tally.tally import Tally
 N_CHAINS = 4
 # Sweeps of the warm-up in which trajectories are tried; the first ones are not counted.
 TRIAL_SWEEPS, BURN_IN_SWEEPS = 25, 10
-# Below this acceptance rate augmentation followed by a random walk mixes faster.
+# Below this acceptance rate, augmentation followed by a random walk mixes faster.
 MIN_ACCEPTANCE_RATE = 0.3
 # Sweeps by trajectories between two by augmentation, which moves in the directions in which the
 # parabola approximates the log-likelihood badly.
@@ -29,7 +29,7 @@ class Chains:
 
     A sweep by augmentation draws T' | p (see `_data_augmentation`), then p | T' ~ Dirichlet(alpha +
     T'), then moves p by a Metropolis step (see `_surrogate_metropolis`). If trajectories are mostly
-    accepted (see `_hamiltonian`) 49 of 50 sweeps are trajectories instead. Chains start at draws
+    accepted (see `_hamiltonian`), 49 of 50 sweeps are trajectories instead. Chains start at draws
     from Dirichlet(min(alpha, 1)), which are more dispersed than any posterior, as R-hat requires.
     """
 
@@ -50,7 +50,7 @@ class Chains:
         return self._draw_secrets(self.p, self._rng)
 
     def warm_up(self, sweeps: int, advance: Callable[[], object]) -> None:
-        """Move away from the start and choose the kind of sweep; calls `advance` after each."""
+        """Move away from the start, choose the kind of sweep; calls `advance` after each sweep."""
         if self._walk is not None and sweeps >= TRIAL_SWEEPS:
             self._trial_sweeps(Trajectories.of(self._walk), advance)
             sweeps -= TRIAL_SWEEPS
@@ -101,10 +101,10 @@ class Chains:
     def _trial_sweeps(
         self, trajectories: Trajectories | None, advance: Callable[[], object]
     ) -> None:
-        """Trial sweeps in which every gain is accepted, so that chains near the mode; then decide.
+        """Accept every gain in trial sweeps, so that chains approach the mode; then decide.
 
-        These sweeps do not keep the posterior, which the warm-up need not do. Trajectories are
-        taken if enough would have been accepted by the correct rule.
+        These sweeps do not leave the posterior unchanged, which the warm-up need not do.
+        Trajectories are taken if enough would have been accepted by the correct rule.
         """
         accepted, reflections = 0, 0
         draws: list[Floats] = []

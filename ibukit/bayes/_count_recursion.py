@@ -31,7 +31,7 @@ def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
 
     Each coefficient times the Dirichlet integral of its monomial is the joint probability of totals
     and reports; users are added one at a time. Only nonnegative numbers are added, so each has as
-    many correct digits as the channel, less those of n roundings.
+    many correct digits as the channel, less those lost to n roundings.
     """
     n, k = tally.n, tally.k
     terms, n_bytes = cost(n, k)

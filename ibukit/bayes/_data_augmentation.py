@@ -1,15 +1,10 @@
 """Data augmentation: draw the secrets behind the reports, given a distribution p.
 
-The half of a Gibbs sweep that depends on the mechanism. The mixture M_xz = least_z + (M_xz -
-least_z), with least_z = min_x M_xz, splits each report: with the first part it tells nothing of its
-secret, which is then a draw from p and tells nothing of p. Only the secrets of the second part are
-drawn, so fewer are drawn, and the noisier the reports the faster the chain forgets. Under k-RR the
-second part is the truth itself.
-
-M_xz = least_z + (M_xz - least_z) is a mixture: with its first part the report says nothing of the
-secret, which is then a draw from p and says nothing of p. Only the secrets of the second part
-count, so fewer are drawn, and the chain forgets the faster the noisier the reports are. Under k-RR
-the second part is the truth itself.
+This is the half of a Gibbs sweep that depends on the mechanism. The mixture M_xz = least_z + (M_xz
+- least_z), with least_z = min_x M_xz, splits each report: with the first part it tells nothing of
+its secret, which is then a draw from p and tells nothing of p. Only the secrets of the second part
+are drawn, so fewer are drawn, and the noisier the reports are, the faster the chain forgets. Under
+k-RR the second part is the truth itself.
 """
 
 from __future__ import annotations
@@ -27,8 +22,8 @@ from ibukit.channels import BitChannel, ResponseChannel, facts
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally, TallyPart
 
-# Number of equal reports from which on one multinomial draw is faster than single draws: numpy
-# takes about 60 times as long for an entry as the kernel does.
+# With more equal reports than this, one multinomial draw is faster than single draws: numpy takes
+# about 60 times as long for an entry as the kernel does.
 MIN_EQUAL_REPORTS = 64
 # Bytes of the matrix of the reports seen; beyond that `sampler_of` raises TooLarge.
 MAX_BYTES = 2**31
@@ -39,7 +34,7 @@ Sampler = Callable[[Floats, Generator], Ints]
 
 
 def sampler_of(tally: Tally) -> Sampler:
-    """Return a function from p, shape (chains, k), to totals of the secrets told, of that shape."""
+    """Return a function from p, shape (chains, k), to totals of the secrets told, same shape."""
     samplers = [_sampler(part, tally.k) for part in tally.parts]
     return lambda p, rng: np.asarray(
         sum(draw_secrets(p, rng) for draw_secrets in samplers), dtype=np.int64
@@ -120,7 +115,7 @@ class _ColumnSampler:
         return int(self.counts.sum())
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
-        """One uniform a user."""
+        """Draw one uniform for each user."""
         totals = [
             _gibbs_kernels.assign_by_columns(
                 self.excess, self.least, self.counts, each, rng.random(self._n)

@@ -32,9 +32,9 @@ WARM_UP = 250
 class Draws:
     """Kept draws of the chains, shape (chains, draws, k), and their diagnostics.
 
-    `frequencies` are E[F | p, reports] = p_x g_x for the drawn p: their mean is that of F, with
-    less noise than F's own draws (Rao-Blackwell). If reports get lost, they are p. `values` are
-    draws of P or F themselves, for quantiles and standard deviations.
+    `frequencies` are E[F | p, reports] = p_x g_x for the drawn p: their mean is the mean of F, with
+    less noise than that of F's own draws (Rao-Blackwell). If reports get lost, they are p itself.
+    `values` are draws of P or F themselves, for quantiles and standard deviations.
     """
 
     frequencies: Floats
@@ -88,8 +88,8 @@ class Draws:
 def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int) -> Draws:
     """Sweep until R-hat and the effective sample size are good, at most `max_sweeps` sweeps.
 
-    Chains run in stages of N_DRAWS kept draws, every thin-th sweep one. Each stage is longer than
-    the one before, of which nothing is kept. `_chains` says what a sweep is.
+    Chains run in stages of N_DRAWS kept draws, one from every thin-th sweep. Each stage is longer
+    than the one before it, whose draws are all discarded. `_chains` says what a sweep is.
     """
     # A missing extra is reported before the draws, not after them.
     _arviz()
@@ -107,8 +107,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
                     chains.sweep()
                 p = chains.p
                 # Expected frequencies given p are recorded, not drawn ones: their mean is the same,
-                # with less variance.
-                # Those of people whose reports get lost are not known; there it is p itself.
+                # with less variance. The frequencies of people whose reports get lost are not
+                # known; p itself is recorded then.
                 frequencies[:, i] = (
                     p if lossy else [_expected_frequencies(channel, q, each) for each in p]
                 )
@@ -159,7 +159,7 @@ def _diagnostics(draws: Floats) -> tuple[Floats, Floats]:
 
 
 def _arviz() -> Any:
-    """Array diagnostics of arviz-stats, imported late because it loads as long as the package."""
+    """Array diagnostics of arviz-stats, imported late: it takes as long to load as the package."""
     try:
         from arviz_stats import base
     except ImportError as error:

@@ -120,15 +120,16 @@ def surrogate_walk(
 ) -> None:
     """Metropolis moves of mass between two secrets, in place, under the prior and a parabola.
 
-    `slope` is the parabola's at p and is kept up to date.
+    `slope` is the slope of the parabola at p, and is kept up to date.
 
-    Each move proposes either a new division of the two secrets' mass from the prior, or a mass to
-    move from the parabola's normal distribution. The first suits where the parabola is flat, the
-    second where it is steep. The part of the target that is not in the proposal decides about
-    acceptance: the parabola's change in the first case, the prior's in the second.
+    Each move proposes either a new division of the two secrets' mass drawn from the prior, or a
+    mass to be moved, drawn from the parabola's normal distribution. The first suits where the
+    parabola is flat, the second where it is steep. The part of the target that is not in the
+    proposal decides about acceptance: the parabola's change in the first case, the prior's in the
+    second.
 
-    A division is one of a Dirichlet law, drawn as in `_dirichlet` from `gammas`, of shape alpha +
-    1, and `exponentials`.
+    A division follows a Dirichlet law; it is drawn as in `_dirichlet` from `gammas`, of shape alpha
+    + 1, and `exponentials`.
     """
     for i in range(len(first)):
         x, y = first[i], second[i]
@@ -170,10 +171,10 @@ def travel(
 
     Entries of 0 are walls.
 
-    Between reflections it is off cos t + velocity sin t, for all entries at once: Hamilton's
-    equations under the law with this covariance, whose inverse is the mass matrix, too. A wall
-    reverses the part of the velocity towards it, in that metric. After more than `most` reflections
-    it stops wherever it is.
+    Between reflections the trajectory is off cos t + velocity sin t, for all entries at once:
+    Hamilton's equations under the law with this covariance, whose inverse is the mass matrix, too.
+    A wall reverses the part of the velocity towards it, in that metric. After more than `most`
+    reflections the trajectory stops wherever it is.
     """
     k = off.size
     left = time

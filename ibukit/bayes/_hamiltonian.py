@@ -5,8 +5,8 @@ would be below 0. There Hamilton's equations have a solution in closed form, arc
 reflections at the walls, of O(k) each (Pakman and Paninski 2014). So a proposal costs as little as
 one evaluation of the likelihood, which judges the end as in `_surrogate_metropolis`: it is accepted
 with probability min(1, exp[W(end) - W(start)]), where W = L - Q + sum_x (alpha_x - 1) log p_x. The
-trajectory keeps Q's law and is reversible. One that meets too many walls would meet as many
-backwards, so it may be refused.
+trajectory keeps Q's law and is reversible. A trajectory that meets too many walls would meet as
+many backwards, so it may be refused.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Trajectories:
     def end(self, p: Floats, rng: Generator) -> tuple[Floats | None, int]:
         """End of a trajectory from p, None after too many reflections, and their number.
 
-        If it can meet walls it goes between two random walks, in an order that is the same
-        backwards.
+        A trajectory that can meet walls runs between two random walks, so that the order is the
+        same backwards.
         """
         p = self._walk(p, rng)
         off, most = p - self.centre, MAX_REFLECTIONS_PER_SECRET * len(p)

@@ -73,7 +73,7 @@ MAX_BYTES = 2**31
 MAX_POINTS = 10**5
 # Points of the first two rules: the width is at most 1 / (2 sqrt(b)) for any tally.
 MIN_POINTS = 2 * math.ceil(2 * math.sqrt(LOG_NEGLIGIBLE) / STEP_PER_WIDTH)
-# From this sum of the prior's parameters on, Stirling's series has all digits.
+# Where the prior's parameters sum to at least this, Stirling's series has all digits.
 MIN_STIRLING = 1e3
 
 
@@ -160,7 +160,7 @@ class _Moments(NamedTuple):
     log_evidence: float
 
     def difference(self, other: _Moments) -> float:
-        """Largest relative difference, of deviations a hundredth of it; NaN if anything is NaN."""
+        """Largest relative difference, divided by 100 for deviations; NaN if anything is NaN."""
         apart = [np.abs(self.log_evidence - other.log_evidence)]
         for i, (least, weight) in enumerate(
             ((MIN_MEAN, 1), (MIN_DEVIATION, 100), (MIN_DEVIATION, 100))

@@ -20,11 +20,11 @@ def report_moments(
 
     The weights of t are C(s, t) alpha (alpha + 1) ... (alpha + t - 1) y^t lie^(s - t).
 
-    Pairs (alpha, s) come sorted. At the centre: the logarithm of the sum B_s of the weights, mean
-    and variance of t. At each y, shape (pairs, points): B_s divided by that at the centre, mean, s
-    - mean, and variance. With r = B_s / B_(s - 1) = lie + y (alpha + T_(s - 1)), the mean is T_s =
-    s (y / r) (alpha + T_(s - 1)), s - T_s is s lie / r, and the variance is V_s = (s - T_s) (T_s /
-    s + (y / r) V_(s - 1)): on the axis nothing is subtracted.
+    Pairs (alpha, s) come sorted. Returned are, at the centre, the logarithm of the sum B_s of the
+    weights, and mean and variance of t; and at each y, in shape (pairs, points), B_s divided by B_s
+    at the centre, mean, s - mean, and variance. With r = B_s / B_(s - 1) = lie + y (alpha + T_(s -
+    1)), the mean is T_s = s (y / r) (alpha + T_(s - 1)), s - T_s is s lie / r, and the variance is
+    V_s = (s - T_s) (T_s / s + (y / r) V_(s - 1)): on the axis nothing is subtracted.
     """
     pairs, points = len(counts), len(y)
     log_sums, means, variances = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)

@@ -100,7 +100,8 @@ def walk_end(
     first = rng.integers(0, k, moves)
     second = (first + rng.integers(1, k, moves)) % k
     from_prior = rng.random(moves) < 0.5
-    # Of one number numpy draws four times as quickly as of an array that repeats it.
+    # From a single shape parameter numpy draws four times as quickly as from an array that repeats
+    # it.
     shapes = alpha[0] if (alpha == alpha[0]).all() else alpha[np.stack([first, second], axis=1)]
     end = p.copy()
     surrogate_walk(

@@ -39,18 +39,19 @@ def posterior(
 ) -> Posterior:
     r"""The posterior of the distribution, or of the frequencies.
 
-    The prior is :math:`P\sim\mathrm{Dirichlet}(\alpha)`; the frequencies are :math:`F=T/n`; both
-    are given the reports. P has the density proportional to
+    The prior is :math:`P\sim\mathrm{Dirichlet}(\alpha)`; the frequencies are :math:`F=T/n`; the
+    posterior is the law of P, or of F, given the reports. Given these, P has the density
+    proportional to
     :math:`\prod_z\bigl(\sum_x p_x M_{xz}\bigr)^{\mathrm{counts}_z}\prod_x p_x^{\alpha_x-1}`, and
     :math:`T_{x}` is the number of users with secret x. Given T, P is
-    :math:`\mathrm{Dirichlet}(\alpha + T)`, so that :math:`\mathbb
-    E[P\mid\text{reports}]=(\alpha+n\,\mathbb E[F\mid\text{reports}])/(\alpha_0+n)` with
-    :math:`\alpha_{0} = \sum_{x} \alpha_{x}`: one of the two means gives the other.
+    :math:`\mathrm{Dirichlet}(\alpha + T)`, so that
+    :math:`\mathbb E[P\mid\text{reports}]=(\alpha+n\,\mathbb E[F\mid\text{reports}])/(\alpha_0+n)`
+    with :math:`\alpha_{0} = \sum_{x} \alpha_{x}`: one of the two means gives the other.
 
     Parameters
     ----------
     tally : Tally
-        Of one mechanism or pooled over several.
+        Reports of one mechanism, or pooled over several.
     alpha : float, array_like or labelled, shape (k,)
         The prior's parameter, above 0; a number is taken for every secret. 0.5 is Jeffreys' prior
         on the simplex, 1 is uniform.
@@ -58,49 +59,52 @@ def posterior(
         "distribution", of which the users are a sample, or "frequencies" among the users
         themselves.
     method : str
-        "exact": under k-RR integrals along a line, whatever n and k are, with a relative error of
-        at most 1e-9 (or an absolute one of 1e-15) of the mean; under other mechanisms a recursion
-        over the totals, k C(n + k, k) steps, whatever the number of different reports; "enumerate":
-        over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
-        "gibbs": draws, for any size, and the only one for the distribution where reports get lost.
+        "exact" integrates along a line under k-RR, whatever n and k are, with a relative error of
+        the mean of at most 1e-9 (or an absolute one of 1e-15); under other mechanisms it is a
+        recursion over the totals, of k C(n + k, k) steps, whatever the number of different reports.
+        "enumerate" sums over all matrices that split the reports by secret, as in [optimal]_, for
+        small cases. "gibbs" draws, for any size; if reports get lost, only "gibbs" is possible, and
+        only for the distribution.
     rng : numpy.random.Generator, optional
         Needed only by "gibbs".
     max_sweeps : int
-        At most this many sweeps of each of the four Gibbs chains.
+        Largest number of sweeps of each of the four Gibbs chains.
     strict : bool
-        Raise instead of returning what Gibbs has not drawn well enough.
+        Raise instead of returning a posterior that Gibbs has not drawn well enough.
 
     Returns
     -------
     Posterior
-        ``status`` MAX_ITER where `max_sweeps` sweeps were not enough for :math:`\hat R \le 1.01`
-        and an effective sample size of 400, of every secret.
+        Its ``status`` is MAX_ITER if `max_sweeps` sweeps were not enough for
+        :math:`\hat R \le 1.01` and an effective sample size of 400 for every secret.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and :math:`\hat R` is above 1.01 or the effective sample size below 400; carries
-        the posterior as ``.estimate``.
+        If `strict` and :math:`\hat R` is above 1.01 or the effective sample size below 400; the
+        error carries the posterior as ``.estimate``.
     AlphabetMismatch
-        If `alpha` has another length than the alphabet.
+        If the length of `alpha` is not that of the alphabet.
     MatrixUncertain
         If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     ValueError
-        If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is
-        not what it may be; if reports get lost, and it is not the distribution by "gibbs".
+        If an entry of `alpha` is not a finite number above 0, or if `of`, `method` or `max_sweeps`
+        is not a permitted value; or if reports get lost and anything but the distribution by
+        "gibbs" is asked for.
     TooLarge
         If the method would take too many terms or too much memory; the message says how many, and
         what to use instead. Also if the prior is so uneven that the integrals are lost in
         rounding, or if the alphabet has no end.
     TypeError
-        If `method` is "gibbs" and `rng` no generator.
+        If `method` is "gibbs" and `rng` is not a generator.
 
     Notes
     -----
     Under k-RR, where report z has the probability :math:`l + c\,\theta_{z}`, each report of z
-    either tells or is drawn from :math:`\theta`. Of the :math:`s_{z}` reports of z, :math:`t_{z}`
-    tell. By :math:`\frac1{\Gamma(a)}=\frac1{2\pi i}\int e^u u^{-a}\,du` the sum over all t is a
-    product, and with :math:`A = \alpha_{0}`
+    either tells its secret, or its secret is a draw from :math:`\theta`. Of the :math:`s_{z}`
+    reports of z, :math:`t_{z}` tell their secret. By
+    :math:`\frac1{\Gamma(a)}=\frac1{2\pi i}\int e^u u^{-a}\,du` the sum over all t is a product, and
+    with :math:`A = \alpha_{0}`
 
     .. math::
 
@@ -110,21 +114,22 @@ def posterior(
         B_z=\sum_t\binom{s_z}{t}\,\alpha_z\cdots(\alpha_z+t-1)\,(c/u)^t\,l^{s_z-t},
 
     where :math:`T_{z}` is the mean of t under the terms of :math:`B_{z}`, and
-    :math:`T = \sum_{z} T_{z}`: O(n) steps for each of tens to thousands of points [contour]_.
-    Two rules without a common point must agree to 1e-9 in every mean and to 1e-7 in every standard
-    deviation. Only what is k-RR itself is computed so, and no pool of several levels.
+    :math:`T = \sum_{z} T_{z}`. This takes O(n) steps for each of tens to thousands of points
+    [contour]_. Two quadrature rules without a common point must agree to 1e-9 in every mean and to
+    1e-7 in every standard deviation. Only k-RR itself is computed in this way, not a pool of
+    several levels.
 
-    Gibbs alternates between the secrets that reports tell and P. A report's column of the channel
-    is its least entry plus the rest; by the first part it tells nothing, and only secrets of the
-    second are drawn: k-RR in O(k) per sweep, unary encodings from their packed bits. Up to 512
-    secrets a sweep ends with a Metropolis step, whose proposal is a walk under the parabola that
-    touches the log-likelihood [approximation]_: draws are then nearly independent. Where many
-    reports make the parabola a good one, as the chains find out while they warm up, all but one
-    sweep in fifty are trajectories under it alone, reflected where a probability would fall below 0
-    [trajectories]_, at the cost of one likelihood each; not where :math:`\alpha` is below 1 and
-    they meet such walls. The mean is that of the drawn p's
-    :math:`\mathbb E[F\mid p, \text{reports}]`, which has less noise than draws of F. Chains start
-    at draws from a wide prior.
+    Gibbs sampling draws the secrets that reports tell, and P, in turn. A report's column of the
+    channel is its least entry plus the rest: the first part tells nothing, so that only secrets of
+    the second part are drawn, in O(k) per sweep under k-RR and from the packed bits of unary
+    encodings. With up to 512 secrets a sweep ends with a Metropolis step, whose proposal is a walk
+    under the parabola that touches the log-likelihood [approximation]_: draws are then nearly
+    independent. Where many reports make the parabola a good approximation, which the chains find
+    out while they warm up, all but one sweep in fifty are trajectories under it alone, reflected
+    where a probability would fall below 0 [trajectories]_, each at the cost of one likelihood. This
+    is not done where an :math:`\alpha` is below 1 and trajectories are reflected. The mean is the
+    average over the drawn p of :math:`\mathbb E[F\mid p, \text{reports}]`, which has less noise
+    than draws of F. Chains start at draws from a wide prior.
 
     If reports get lost, with the efficiencies e, the density has the further factor
     :math:`(p \cdot e)^{-n}`. Given the totals t of the secrets that reports tell, and a rate r, P

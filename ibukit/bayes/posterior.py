@@ -46,24 +46,24 @@ class Posterior(arguments.ReadOnlyArrays):
         :math:`\mathbb E[P_{x}\mid\text{reports}]` or :math:`\mathbb E[F_{x}\mid\text{reports}]`, in
         the alphabet's order; sums to 1.
     standard_deviations : ndarray, shape (k,)
-        Of the posterior: how uncertain :math:`P_{x}` or :math:`F_{x}` still is.
+        Standard deviations of the posterior: how uncertain :math:`P_{x}` or :math:`F_{x}` still is.
     of : str
         "distribution" or "frequencies".
     method : str
         "exact", "enumerate" or "gibbs".
     status : Status
-        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where :math:`\hat R` or the
-        effective sample size is not good enough to rely on.
+        CLOSED_FORM if the posterior is exact; for Gibbs CONVERGED, or MAX_ITER if :math:`\hat R` or
+        the effective sample size is not good enough to rely on.
     n_iter : int
-        Sweeps of each chain; 0 for what is exact.
+        Sweeps of each chain; 0 if the posterior is exact.
     effective_sample_size : ndarray, shape (k,)
-        Bulk effective sample size of the draws whose mean is `mean`; inf for what is exact.
+        Bulk effective sample size of the draws whose mean is `mean`; inf if the posterior is exact.
     r_hat : ndarray, shape (k,)
-        Rank-normalised split :math:`\hat R` of the same draws, 1 for what is exact.
+        Rank-normalised split :math:`\hat R` of the same draws; 1 if the posterior is exact.
     log_evidence : float
-        Log-probability of the reports under prior and mechanism, in nats, in the order in which
-        they came: add :math:`\log\bigl(n!/\prod_z\mathrm{counts}_z!\bigr)` for that of their
-        counts. NaN for Gibbs.
+        Log-probability, in nats, of the reports in the order in which they came, under prior and
+        mechanism. Adding :math:`\log\bigl(n!/\prod_z\mathrm{counts}_z!\bigr)` gives the
+        log-probability of their counts. NaN for Gibbs.
     alphabet : Alphabet
 
     Examples
@@ -89,9 +89,9 @@ class Posterior(arguments.ReadOnlyArrays):
     _shrinkage: float = field(repr=False)
 
     def standard_errors(self) -> Floats:
-        """Monte-Carlo standard errors of `mean`, shape (k,); 0 for what is exact.
+        """Monte-Carlo standard errors of `mean`, shape (k,); 0 if the posterior is exact.
 
-        Not to be mixed up with `standard_deviations`, which more draws do not lessen.
+        They are not to be confused with `standard_deviations`, which more draws do not reduce.
 
         Returns
         -------
@@ -124,13 +124,14 @@ class Posterior(arguments.ReadOnlyArrays):
     ) -> tuple[float | Floats, float | Floats]:
         """Equal-tailed credible intervals, each holding with probability `level`.
 
-        :math:`P_{x}` or :math:`F_{x}` is in each with this posterior probability. If the posterior
-        is exact, the ends under k-RR are quantiles of any sum of several :math:`P_{x}`, by
-        convolution and quadrature to about 1e-11; under other mechanisms they are quantiles of the
-        mixture of beta distributions that :math:`P_{x}` has, by root finding to 1e-14. For
-        :math:`F_{x}` they are discrete quantiles, between which there is at least `level`; under
-        k-RR, too, these need the recursion over the totals. With Gibbs they are quantiles of the
-        draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far they may be off.
+        Each contains :math:`P_{x}` or :math:`F_{x}` with this posterior probability. If the
+        posterior is exact, the ends under k-RR are quantiles of any sum of several :math:`P_{x}`,
+        by convolution and quadrature to about 1e-11; under other mechanisms they are quantiles of
+        the mixture of beta distributions that is the law of :math:`P_{x}`, by root finding to
+        1e-14. For :math:`F_{x}` they are discrete quantiles, between which a probability of at
+        least `level` lies; these need the recursion over the totals under k-RR, too. With Gibbs
+        they are quantiles of the draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says
+        how far they may be off.
 
         Parameters
         ----------
@@ -139,7 +140,8 @@ class Posterior(arguments.ReadOnlyArrays):
         of : optional
             Linear functionals w . P or w . F, as `Estimate.standard_errors` takes them; every
             probability if not given. An exact posterior takes only those that weigh all secrets but
-            one alike; of the distribution under k-RR all that have two different weights at most.
+            one alike; that of the distribution under k-RR takes any with at most two different
+            weights.
 
         Returns
         -------
@@ -148,13 +150,13 @@ class Posterior(arguments.ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or the posterior is exact and a question of several
-            secrets.
+            If `level` is not between 0 and 1; or if the posterior is exact and `of` weighs several
+            secrets in a way that it does not take.
         AlphabetMismatch
             If `of` is not of this alphabet.
         TooLarge
             If the posterior is exact under k-RR and the recursion would take too many terms, or the
-            convolutions too much memory (from about 100 million reports on).
+            convolutions too much memory (which they do from about 100 million reports upwards).
 
         Examples
         --------
@@ -223,7 +225,7 @@ class Posterior(arguments.ReadOnlyArrays):
     def interval_errors(
         self, level: float = 0.95, of: Any = None
     ) -> tuple[float | Floats, float | Floats]:
-        """Monte-Carlo standard errors of the ends of `interval`; 0 for what is exact.
+        """Monte-Carlo standard errors of the ends of `interval`; 0 if these are exact.
 
         Parameters
         ----------
@@ -265,8 +267,8 @@ class Posterior(arguments.ReadOnlyArrays):
     def draws(self) -> Floats:
         """The Gibbs draws of all probabilities together, shape (4000, k).
 
-        Each row is one of P, or of F. Neighbours in a chain are correlated, as
-        `effective_sample_size` says.
+        Each row is one draw of P, or of F. Neighbouring draws of a chain are correlated;
+        `effective_sample_size` allows for this.
 
         Raises
         ------
@@ -287,15 +289,15 @@ class Posterior(arguments.ReadOnlyArrays):
     def to_xarray(self) -> xr.Dataset:
         """Return the Gibbs draws as an xarray Dataset, which ArviZ takes as it is.
 
-        ``arviz.summary(drawn.to_xarray())`` works with ArviZ 0.x and 1.x; their groups come of
-        ``arviz.convert_to_inference_data`` and ``arviz.convert_to_datatree``.
+        ``arviz.summary(drawn.to_xarray())`` works with ArviZ 0.x and 1.x. For their groups, pass
+        the Dataset to ``arviz.convert_to_inference_data`` or ``arviz.convert_to_datatree``.
 
         Returns
         -------
         xarray.Dataset
             One variable, named as `of`: "distribution" or "frequencies". Dimensions: chain, draw
             and secret; on a grid chain, draw, row and col. Their coordinates are the labels; a
-            label that is neither a number nor text, such as a tuple, stands as its text.
+            label that is neither a number nor text, such as a tuple, is replaced by its text.
 
         Raises
         ------

@@ -123,8 +123,9 @@ def fill_sums(sums: Floats, entries: Floats, theta: Floats, per_byte: int) -> No
 def add_by_level(gathered: Floats, entries: Floats, v: Floats, per_byte: int) -> None:
     """v_i += sum over the bytes of their weight times the entry of level i.
 
-    The transpose of `fill_sums`, last level first: the weights of bytes that differ in it alone are
-    then added up, which leaves a table for the other levels. `gathered` is overwritten.
+    This is the transpose of `fill_sums`, last level first: the weights of bytes that differ in that
+    level alone are then added up, which leaves a table for the other levels. `gathered` is
+    overwritten.
     """
     known = entries.size**per_byte
     for i in range(per_byte - 1, -1, -1):

@@ -7,9 +7,9 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_cache import njit
 
-# Reports whose terms are added up before they are added to the total, and within these, before they
-# are added to theirs: the rounding error of a sum grows with the length of its blocks and with
-# their number, not with their product.
+# Numbers of reports in a block and in a small block. The terms of a small block are added up before
+# they are added to those of its block, and these before they are added to the total: the rounding
+# error of a sum grows with the length of its blocks and with their number, not with their product.
 BLOCK = 1024
 SMALL_BLOCK = 32
 
@@ -36,7 +36,7 @@ def sum_in_blocks(values: Floats) -> float:
 
 
 def additions_in_blocks(size: int) -> int:
-    """Return the number of additions that a term goes through at most, in sums of this size."""
+    """Return the largest number of additions that a term goes through in sums of this size."""
     return min(size, SMALL_BLOCK) + min(size, BLOCK) // SMALL_BLOCK + size // BLOCK + 2
 
 

@@ -44,7 +44,7 @@ class Score(NamedTuple):
         return gap_between(self.least, float(self.g[self.g.argmax()]) / n)
 
     def raised(self, error: float) -> Score:
-        """The same with each g larger by this relative error, rounded upwards.
+        """The same score with each g larger by this relative error, rounded upwards.
 
         A score whose gap is infinite, as off the simplex, has no error to bound.
         """
@@ -90,13 +90,13 @@ class Channel(ABC):
     on the report alone may be left out, because it moves neither a maximiser nor its gap; the
     mechanism states it as its `log_scale`.
 
-    A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and says `forward`
-    and `adjoint`. Whatever else it can do better than through these two it overrides:
-    `testing.check_channel` holds each override against them.
+    A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and defines
+    `forward` and `adjoint`. It overrides whatever else it can do better than by means of these two;
+    `testing.check_channel` compares each override with them.
 
     Examples
     --------
-    A report that says nothing but that somebody reported:
+    A report that says nothing except that somebody reported:
 
     >>> import numpy as np
     >>> class Blind(Channel):
@@ -160,20 +160,21 @@ class Channel(ABC):
 
     @property
     def n_roundings(self) -> float:
-        """Number of roundings that a term of g in `score` goes through, at most.
+        """Largest number of roundings that a term of g in `score` goes through.
 
-        Those of theta_x M_xz on its way into p_z, and of M_xz counts_z / p_z into g_x; the quotient
-        itself is not counted. By default as many as there are secrets and reports, which holds for
-        sums of non-negative products in any order. A subclass that multiplies powers, or adds up in
-        blocks, states its own; one that subtracts, `upper_score`.
+        Counted are the roundings of theta_x M_xz on its way into p_z, and of M_xz counts_z / p_z on
+        its way into g_x, but not that of the quotient itself. By default there are as many as
+        secrets and reports together, which holds for sums of non-negative products in any order. A
+        subclass that multiplies powers, or adds up in blocks, states its own number; a subclass
+        that subtracts overrides `upper_score`.
         """
         return self.k + self.size
 
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
         r"""The score with each g no less than its exact value at :math:`\theta \ge 0`.
 
-        Exact means in real arithmetic, from the doubles in which the channel and
-        :math:`\theta` are held. This is what makes a certificate one.
+        "Exact" refers to real arithmetic on the doubles in which the channel and :math:`\theta` are
+        held. It is this bound that makes a certificate a proof.
         """
         score = self.score(theta, counts)
         # A count may be rounded to a double; it is divided, perhaps as a product with 1 / p_z.
@@ -181,9 +182,9 @@ class Channel(ABC):
         return score.raised(error)
 
     def sharper_score(self, theta: Floats, counts: Floats | Ints) -> Score | None:
-        """`upper_score` nearer to the exact one, for more work; by default None.
+        """A bound nearer to the exact score, for more work; by default None.
 
-        For channels whose bound is too coarse near a maximum.
+        It is for channels whose `upper_score` is too coarse near a maximum.
         """
         return None
 
@@ -392,7 +393,7 @@ def sum_scores(scores: Iterable[Score]) -> Score:
 
 
 def summed_in_slices(length: int, at_least: int = 0) -> int:
-    """Additions that a term goes through in a sum over each of `slices_of`, and over them all."""
+    """Additions that a term goes through in sums over each of `slices_of` and over all of them."""
     slices = list(slices_of(length, at_least))
     return max((part.stop - part.start for part in slices), default=0) + len(slices)
 

@@ -13,9 +13,9 @@ from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
 
-# Rows of a slice, at least, so that a thread has a millisecond of work. But this minimum is no more
-# than a row for each 128 bytes of all rows: the few temporary vectors of a slice then take less
-# memory than the rows.
+# Least number of rows of a slice, so that a thread has a millisecond of work. But this minimum is
+# no more than a row for each 128 bytes of all rows: the few temporary vectors of a slice then take
+# less memory than the rows.
 MIN_ROWS_PER_SLICE = 2**17
 MIN_BYTES_PER_SLICE_ROW = 128
 # Bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond.
@@ -60,7 +60,7 @@ class BitChannel(Channel):
 
     @property
     def min_rows_per_slice(self) -> int:
-        """Rows of a slice, at least, if a pass over all rows is cut into slices."""
+        """Least number of rows of a slice, if a pass over all rows is cut into slices."""
         return min(MIN_ROWS_PER_SLICE, self.packed.nbytes // MIN_BYTES_PER_SLICE_ROW)
 
     @property
@@ -89,7 +89,7 @@ class BitChannel(Channel):
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
 
-        For :math:`y \le x`; the entries `one` and `zero` do not matter.
+        This is done for :math:`y \le x`; the entries `one` and `zero` do not matter.
         """
         _bit_kernels.add_pairs(self.packed, w, total)
 
@@ -159,7 +159,7 @@ def entries_of_secrets(
 
 
 def is_bit_set(packed: NDArray[np.uint8], secrets: Ints) -> NDArray[np.uint8]:
-    """Other than 0 where the bit of a secret is set in a row, shape (len(secrets), rows)."""
+    """Array that is not 0 where the bit of a secret is set in a row, shape (len(secrets), rows)."""
     # The first bit of a byte is its most significant one.
     return packed[:, secrets >> 3].T & (0x80 >> (secrets & 7)).astype(np.uint8)[:, None]
 
@@ -187,8 +187,8 @@ def sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
 def bit_sums(gathered: Floats) -> Floats:
     """For each bit the sum of the table over the values of its byte in which it is set.
 
-    The transpose of `sums_by_byte`. Bit after bit the table is folded: its second half, the values
-    with this bit, is summed and then added to the first.
+    This is the transpose of `sums_by_byte`. Bit after bit the table is folded: its second half, the
+    values with this bit, is summed and then added to the first.
     """
     each = np.empty((len(gathered), 8))
     for bit in range(8):

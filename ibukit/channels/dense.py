@@ -83,7 +83,8 @@ class DenseChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        # A solver factorises the sum, where nothing is seen of negligible entries but their time.
+        # A solver factorises the sum, in which negligible entries show only in the time that they
+        # take.
         total += lower_gram(self._without_negligible, weights)
 
     @cached_property
@@ -125,9 +126,10 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
 class RowMajorChannel(Channel):
     r"""A matrix with one row for each report: the layout for many reports.
 
-    :math:`M_{xz}=\mathrm{numbers}_{zx}`, as in a `DenseChannel`, for continuous reports, of which
-    there may be as many as users. Entries of a report are best at most some :math:`e^{\varepsilon}`
-    apart: then few passes find the maximum. Each reads memory once.
+    Its entries are :math:`M_{xz}=\mathrm{numbers}_{zx}`, with :math:`M_{xz}` as in a
+    `DenseChannel`. It serves continuous reports, of which there may be as many as users. It works
+    best if the entries of a report differ by a factor of at most some :math:`e^{\varepsilon}`,
+    because then few passes find the maximum. Each pass reads memory once.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class LineChannel(Channel):
     decay : float
         Ratio of the entries of neighbouring secrets, above 0 and at most 1.
     positions : ndarray of int, shape (s,)
-        Where each report is, 0..k-1.
+        Position of each report, 0..k-1.
     scale : ndarray, shape (s,)
         A factor for each report.
 

@@ -20,7 +20,7 @@ MAX_LEVELS = 256
 
 
 def levels_per_byte(n_levels: int) -> int:
-    """Number of digits in base `n_levels` that fit into a byte: 5 if it is 3, one from 17 on.
+    """Number of digits in base `n_levels` that fit into a byte: 5 in base 3, one above base 16.
 
     Examples
     --------

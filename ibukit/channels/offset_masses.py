@@ -15,8 +15,8 @@ from ibukit.domain.grid import Grid
 MAX_NATS_AWAY = 45.0
 # Cells of a table of masses: 128 MB. Beyond, epsilon is refused.
 MAX_CELLS = 2**24
-# If less mass than this leaves the centre cell, that cell's mass is computed as 1 minus it, as is
-# more accurate than a quadrature of the cell.
+# If less mass than this leaves the centre cell, that cell's mass is computed as 1 minus the mass
+# that leaves it, which is more accurate than a quadrature of the cell.
 MAX_ESCAPE_FOR_COMPLEMENT = 1e-3
 
 
@@ -24,9 +24,9 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     """Number of cells that the noise extends to the north and to the east of any cell of the grid.
 
     A border cell receives a sum over a half-line of offsets, and d-privacy requires that its
-    relative error is small. In units of 1 / eps: at a distance D to the side of the half-line the
-    term R further on is smaller by the factor exp(-(sqrt(D^2 + R^2) - D)). It is e^-45 at
-    R = sqrt(45^2 + 2 45 D), the reach used here, with D the width of the grid.
+    relative error is small. In units of 1 / eps, at a distance D to the side of the half-line the
+    term R further on is smaller by the factor exp(-(sqrt(D^2 + R^2) - D)). It is e^-45 at R =
+    sqrt(45^2 + 2 45 D), the reach used here, with D the width of the grid.
     """
     height, width = (max(epsilon * side, sys.float_info.min) for side in grid.cell_shape)
     # Without a border there are no such sums: cells beyond 45 nats are merely left out.
@@ -84,8 +84,8 @@ def _square_table(north: int, east: int, height: float, width: float) -> Floats:
     table = np.empty((north + 1, east + 1))
     # The density is analytic but for the origin. Gauss-Legendre quadrature with n nodes on a cell
     # whose centre is D half cells away errs by about (D + sqrt(D^2 - 1))^(-2n): 32 nodes suffice
-    # next to the origin, 6 from six cells on. In a cell of side L the density has a peak of
-    # relative width 1 / sqrt(L), hence more nodes; beyond L = 1500 all cells but the centre
+    # next to the origin, and 6 at six cells or farther. In a cell of side L the density has a peak
+    # of relative width 1 / sqrt(L), hence more nodes; beyond L = 1500 all cells but the centre
     # underflow.
     near = (min(6, north + 1), min(6, east + 1))
     more = 3 * math.ceil(math.sqrt(min(max(height, width), 1500)))
@@ -173,7 +173,7 @@ def remapped_kernels(grid: Grid, table: Floats) -> Floats:
 
 def _remapped_axis(table: Floats, size: int) -> Floats:
     """Entries at the offsets 0..size-1 along the first axis for reports (inside, on the border)."""
-    # beyond[d] is the mass of all offsets from d on. A single row is both borders at once.
+    # beyond[d] is the mass of all offsets of at least d. A single row is both borders at once.
     beyond = np.cumsum(table[::-1], axis=0)[::-1]
     border = beyond[:1] + beyond[1:2] if size == 1 else beyond[:size]
     return np.stack([table[:size], border])

@@ -62,7 +62,8 @@ def tree_fold(results: Iterable[Any], fold: Fold) -> Any:
     """
     levels: list[list[Any]] = [[]]
 
-    # Combine the results of a level into one of the next, and that level if it is full by this.
+    # Combine the results of a level into one of the next level; if this fills that level, combine
+    # its results, too.
     def lift(level: int) -> None:
         if level + 1 == len(levels):
             levels.append([])

@@ -25,7 +25,8 @@ from ibukit.domain.grid import Grid
 # Entries, 32 MB of doubles, up to which a dense channel is as fast; and it is exact to the last
 # digit.
 MAX_MATRIX_ENTRIES = 2**22
-# Secrets, and reports of more secrets, up to which a matrix is faster than convolutions.
+# Number of secrets up to which a matrix is faster than convolutions; and number of reports, if
+# there are more secrets.
 MAX_DENSE_SECRETS = 700
 MAX_DENSE_REPORTS = 500
 # Kind of the reports that have a column of their own.
@@ -60,18 +61,19 @@ class PlaneChannel(Channel):
         \mathrm{kernels}[\mathrm{kind}_z]\bigl[|\mathrm{row}_x-\mathrm{row}_z|,
         |\mathrm{col}_x-\mathrm{col}_z|\bigr].
 
-    Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a
-    southern or northern border (their kernel is a sum over a half-line of offsets), on a western or
-    eastern one, and corners.
+    Each kind of report is a convolution. Noise remapped to the grid has four kinds: reports inside,
+    on a southern or northern border (their kernel is a sum over a half-line of offsets), on a
+    western or eastern one, and corners.
 
-    **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is much for a
-    report that is improbable wherever there is mass. So `forward` takes from it only probabilities
-    that exceed the bound on the error 1e10 times; the others it sums term by term, without
-    cancellation. Relative errors are thus below 1e-10 for every :math:`\theta\ge0`. There are few
-    such reports where it matters: :math:`g\le1+\mathrm{gap}` implies
-    :math:`p_z\ge q_z\max_x M_{xz}/(1+\mathrm{gap})` for every report seen. By the same inequality
-    the weights w = q / p of `adjoint` are at most :math:`(1+\mathrm{gap})/\max_x M_{xz}`, so its
-    error is that of rounding against :math:`\max g`.
+    **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is a great
+    deal for a report that is improbable wherever there is mass. So `forward` takes from the
+    transform only probabilities that exceed 1e10 times the bound on the error; it sums the others
+    term by term, without cancellation. Relative errors are thus below 1e-10 for every
+    :math:`\theta\ge0`. There are few such reports where it matters: :math:`g\le1+\mathrm{gap}`
+    implies :math:`p_z\ge q_z\max_x M_{xz}/(1+\mathrm{gap})` for every report seen. By the same
+    inequality the weights w = q / p of `adjoint` are at most
+    :math:`(1+\mathrm{gap})/\max_x M_{xz}`, so the error of `adjoint` is that of rounding relative
+    to :math:`\max g`.
 
     Parameters
     ----------
@@ -130,8 +132,8 @@ class PlaneChannel(Channel):
         """Probabilities of the reports `weak`, for which a transform of all mass is not exact.
 
         They are summed term by term. If these are too many terms, only the heaviest secrets are
-        summed and the rest is transformed: its error is relative to the norm of the rest. Reports
-        for which that is exact are done; for the others more secrets are summed.
+        summed and the rest is transformed: the error of the transform is relative to the norm of
+        the rest. Reports for which this is exact are done; for the others more secrets are summed.
         """
         p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), FIRST_HEAVIEST
         while len(left) * np.count_nonzero(mass) > MAX_DIRECT_TERMS and heaviest < len(mass):
@@ -151,7 +153,7 @@ class PlaneChannel(Channel):
     def convolve(self, theta: Floats) -> Floats:
         """Probabilities of the reports with the errors of Fourier transforms.
 
-        For inner loops, whose result `forward` checks. Theta may have any sign.
+        It is for inner loops, whose result `forward` checks. Theta may have any sign.
         """
         p = self._convolved(theta * self.factor)
         if self.columns.size:
@@ -250,9 +252,9 @@ class PlaneChannel(Channel):
     ) -> None:
         r"""Fill p = forward(:math:`\theta`) and g = adjoint(q / p), :math:`\theta \ge 0`.
 
-        Both in one pass of `Convolutions.forward_adjoint`: half of the time and memory of two. With
-        `margins` g is raised by what transforms err, and is not below its exact value but for the
-        roundings of a few products.
+        Both come from one pass of `Convolutions.forward_adjoint`, which takes half of the time and
+        memory of two passes. With `margins`, g is raised by the error of the transforms, and is not
+        below its exact value apart from the roundings of a few products.
         """
         grid, factor, g_grid = (values.reshape(self.shape) for values in (theta, self.factor, g))
         mass = np.empty(self.shape)
@@ -521,10 +523,11 @@ def infinite(
 ) -> tuple[PlaneChannel, Ints]:
     """Channel with entries largest exp(-eps d) for cells of the infinite grid; and the FAR reports.
 
-    `beyond` is the distance of each cell from the grid. Cells outside go by bands of 5 nats. Each
-    band has the kernel restricted to the distances that occur there and scaled to largest entry 1,
-    so that improbable reports are as accurate as the others. The farthest cells are FAR, so that
-    the padded grid need not stretch to them: the caller fills in their columns.
+    `beyond` is the distance of each cell from the grid. Cells outside the grid are grouped into
+    bands of 5 nats. Each band has the kernel restricted to the distances that occur there and
+    scaled to largest entry 1, so that improbable reports are as accurate as the others. The
+    farthest cells are FAR, so that the padded grid need not stretch to them: the caller fills in
+    their columns.
     """
     nats = epsilon * beyond
     kinds = np.minimum(nats // NATS_PER_BAND, MAX_NATS).astype(np.int64)

@@ -12,7 +12,8 @@ from ibukit._ground.typing import override
 from ibukit.channels.base import Channel
 from ibukit.channels.dense import lower_gram
 
-# Entries of the products of pairs of one part's rows up to which the Gram matrix is made of them.
+# Entries of the products of pairs of one part's rows, up to which the Gram matrix is made from such
+# products.
 MAX_PAIRS = 2**24
 
 
@@ -28,7 +29,8 @@ class ProductChannel(Channel):
     columns : tuple of ndarray, shape (k_j, s_j)
         A column for each different report of a part.
     at : ndarray of int, shape (s,)
-        Place of each tuple of reports among all :math:`\prod_j s_j`, the last part's moving first.
+        Place of each tuple of reports among all :math:`\prod_j s_j`, the last part's report
+        changing fastest.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class ResponseChannel(Channel):
     k : int
         Number of secrets.
     reports : ndarray of int, shape (s,)
-        The secret that each report names, each at most once.
+        The secret that each report names; no secret is named more than once.
     diagonal, off : float
         Entry of the secret itself, and of all others.
 

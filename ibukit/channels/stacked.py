@@ -19,7 +19,7 @@ from ibukit.channels.bit_pools import BitPoolChannel, can_be_pooled
 
 @dataclass(frozen=True, eq=False)
 class StackedChannel(Channel):
-    """Channels over the same secrets, perhaps none, their reports one after the other.
+    """Channels, or none, over the same secrets, their reports one after the other.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class StackedChannel(Channel):
 
     @cached_property
     def blocks(self) -> tuple[Channel, ...]:
-        """The channels in their order; neighbours with few rows of bits are one."""
+        """The channels in order; neighbours with few rows of bits are pooled into one."""
         blocks: list[Channel] = []
         for is_pool, run in groupby(self.channels, can_be_pooled):
             channels: list[Any] = list(run)

@@ -1,11 +1,11 @@
 """Expected information of exchangeable bits at any distribution, without a list of the reports.
 
-The column of a row b is its probability if no secret mattered, bits independent with chance q,
-times m_x = 1 + c (b_x - q); with theta it is s = 1 + c sum_x theta_x (b_x - q). On directions that
-keep the sum, with f_x = c (b_x - q), the information is J = E[f f^T / s]. Each 1 / s^j is an
-integral of t^(j-1) exp(-s t) over t, under which the bits are independent again, with other
-chances: what is left are moments of sums of independent variables. Sets of `size` are such rows
-given their number of ones, which a sum over turns picks out.
+The column of a row b is the probability of b if no secret mattered, with independent bits of chance
+q, times m_x = 1 + c (b_x - q); under theta this factor becomes s = 1 + c sum_x theta_x (b_x - q).
+On directions that keep the sum, with f_x = c (b_x - q), the information is J = E[f f^T / s]. Each 1
+/ s^j is an integral of t^(j-1) exp(-s t) over t, under which the bits are independent again, with
+other chances: what is left are moments of sums of independent variables. The sets of subset
+selection are such rows given their number of ones, which a sum over turns picks out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Observed information as a matrix of shape (k, k), and its inverse where the sum is kept."""
+"""Observed information as a (k, k) matrix, and its inverse on directions that keep the sum."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Information of k-RR in O(k): on the directions that keep the sum it is a diagonal matrix.
 
-M = off + (diagonal - off) I, and off adds nothing to v M where sum v = 0. So v J v^T = sum_x d_x
-v_x^2 with d_x = sum_z (diagonal - off)^2 counts_z / p_z^2 over the reports z = x, of one mechanism
-or of several with different epsilons. With a = 1 / d its inverse on these directions is diag(a) - a
-a^T / sum a.
+M = off + (diagonal - off) I, and off adds nothing to v M if sum v = 0. So v J v^T = sum_x d_x v_x^2
+with d_x = sum_z (diagonal - off)^2 counts_z / p_z^2 over the reports z = x, of one mechanism or of
+several with different epsilons. With a = 1 / d its inverse on these directions is diag(a) - a a^T /
+sum a.
 """
 
 from __future__ import annotations

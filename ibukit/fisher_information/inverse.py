@@ -40,9 +40,10 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
 
     Z is an orthonormal basis of {w : sum w = 0}. The variance is inf for a secret whose probability
     moves along a direction in which the likelihood of the reports seen is flat: they do not
-    determine it. It takes O(k) time and memory if every mechanism is k-RR, or if one adds geometric
-    noise on a line; otherwise a matrix of shape (k, k). If that is too large it is solved without
-    it on a plane all of whose reports were seen, within a hundredth.
+    determine it. This takes O(k) time and memory if every mechanism is k-RR, or if the only
+    mechanism adds geometric noise on a line; otherwise it takes a matrix of shape (k, k). If that
+    matrix is too large, the variances on a plane all of whose reports were seen are found without
+    it, to within a hundredth.
     """
     if _has_trials(tally):
         return variances_with_trials(tally, theta, np.eye(tally.k))
@@ -85,9 +86,9 @@ def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
 def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
     """Variances of W . theta for each row of weights, shape (r,); inf if undetermined.
 
-    It takes O(k) under k-RR and on a line; on a large plane all of whose reports were seen, solves
-    without a matrix, each with a bound from above and one from below that agree to 1e-6; otherwise
-    a matrix of shape (k, k).
+    This takes O(k) under k-RR and on a line. On a large plane all of whose reports were seen it
+    takes solves without a matrix, each with a bound from above and one from below that agree to
+    1e-6. Otherwise it takes a matrix of shape (k, k).
     """
     if _has_trials(tally):
         return variances_with_trials(tally, theta, weights)

@@ -8,9 +8,9 @@ u . y = 0, so that its variance is
 
     V_xx = min over beta of sum_z a_z (kappa_xz - beta u_z)^2 ,
 
-With an unseen z, where a is infinite, beta must be kappa_xz / u_z: if there is no such beta for all
+For an unseen z, where a is infinite, beta must be kappa_xz / u_z: if there is no such beta for all
 unseen z, the variance is inf. kappa_x has three entries, and the sum over all other z is beta^2
-times that of a_z u_z^2: nothing is subtracted that is nearly equal.
+times that of a_z u_z^2, so that no nearly equal numbers are subtracted.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from ibukit.fisher_information.dense import FLAT_EIGENVALUE
 def variances_of_many(matrix: Floats, counts: Floats, theta: Floats) -> Floats:
     """Return the variances of the probabilities of each tally, shape (t, k).
 
-    They are NaN for a tally whose likelihood is flat along a direction, which single tallies treat
-    with more care. `Estimate.standard_errors` has the formula.
+    They are NaN for a tally whose likelihood is flat along a direction; for a single tally this
+    case is treated with more care. `Estimate.standard_errors` has the formula.
 
     Parameters
     ----------

@@ -3,17 +3,18 @@
 Every report must have been seen.
 
 An unbiased estimate of w . theta has weights y on the reports with M y = w + beta 1, and the best
-has the variance
+such estimate has the variance
 
     V = min over beta of sum_z a_z (y_z - beta u_z)^2,
     M y = w,  M u = 1,  a_z = (theta M)_z^2 / counts_z
 
 (Gauss and Markov), an upper bound whatever else is true. From below, V >= (w . v)^2 / (v J v) for
-every direction v that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved,
-and V counts if the two bounds meet. Noise on a plane is a convolution except at the border, and a
-convolution that is reflected there is a product after cosine transforms: with its inverse ahead,
-generalised minimal residuals take ten to fifty steps. Where the noise spreads over most of the
-grid that is no longer so, and the matrix is left to others.
+every direction v that keeps the sum; the best direction has M^T v = a (y - beta u). Both systems
+are solved, and V counts if the two bounds meet. Noise on a plane is a convolution except at the
+border, and a convolution that is reflected there is a product after cosine transforms: with the
+inverse of that product as preconditioner, generalised minimal residuals take ten to fifty steps.
+Where the noise spreads over most of the grid this is no longer so, and the caller has to use the
+matrix.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MIN_EIGENVALUE = 1e-13
 def plane_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats | None:
     """Variances for each row of weights, shape (r,), or None.
 
-    None off a plane, if not all its reports were seen, or if the bounds do not meet.
+    The answer is None off a plane, if not all its reports were seen, or if the bounds do not meet.
     """
     channel = facts.as_plane(tally.operator)
     if channel is None:

@@ -23,7 +23,7 @@ from ibukit.fisher_information.dense import root_weights
 from ibukit.fisher_information.plane import PlaneSystemSolver
 from ibukit.tally.tally import Tally
 
-# Distances in cells between right-hand sides; a spacing takes its square of systems.
+# Distances in cells between right-hand sides; a spacing s takes s^2 systems.
 SPACINGS = (6, 10, 16)
 # Relative difference that two spacings may have: the wider one is then about ten times nearer to
 # the truth.
@@ -34,7 +34,7 @@ RESIDUAL_TOLERANCE = 1e-8
 def plane_cell_variances(tally: Tally, theta: Floats) -> Floats | None:
     """Variance of each cell, shape (k,), or None.
 
-    None off a plane, if not all its reports were seen, or if no two spacings agree.
+    The answer is None off a plane, if not all its reports were seen, or if no two spacings agree.
     """
     channel = facts.as_plane(tally.operator)
     if channel is None or not np.array_equal(

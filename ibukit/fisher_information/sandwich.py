@@ -41,7 +41,7 @@ _REPLICATES: WeakKeyDictionary[Tally, tuple[Floats, Floats]] = WeakKeyDictionary
 
 
 class Influences(NamedTuple):
-    """Return by how much a report of weight 1 moves estimates of functionals, to first order."""
+    """Amounts by which a report of weight 1 moves estimates of functionals, to first order."""
 
     of_reports: Floats
     """u, shape (r, s)."""
@@ -54,7 +54,7 @@ class Influences(NamedTuple):
 def design_variances(tally: Tally, theta: Floats, weights: Floats | None) -> Floats:
     """Return the variances of W . theta by the design, shape (r,); inf if undetermined.
 
-    `weights` is None for every probability.
+    If `weights` is None, these are the variances of every probability.
     """
     return naive_and_design_variances(tally, theta, weights)[1]
 
@@ -100,7 +100,7 @@ def design_covariance(tally: Tally, theta: Floats) -> Floats:
 
 
 def influences(tally: Tally, theta: Floats, weights: Floats) -> Influences:
-    """Return what each distinct report moves W . theta by, per unit of its weight."""
+    """Return by how much each distinct report moves W . theta, per unit of its weight."""
     if tally.efficiency is not None:
         # Theta is estimated among the secrets seen and mapped to all, to first order.
         weights = weights @ jacobian_of_all(theta, tally.efficiency)

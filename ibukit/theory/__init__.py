@@ -1,6 +1,6 @@
 """Theoretical limits: identifiability, asymptotic errors, minimax and Bayes bounds.
 
-The one public door to everything that can be known before or without an estimate.
+It offers everything that can be known before, or without, an estimate.
 """
 
 from ibukit.estimators.mle_set import MleSet as MleSet

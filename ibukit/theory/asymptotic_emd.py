@@ -21,12 +21,12 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 
     .. math:: \sqrt{\tfrac2\pi}\,\sum_j\mathrm{gap}_j\sqrt{(SCS^\top)_{jj}}.
 
-    C is the asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`, S
-    sums up to the j-th of the k - 1 gaps between neighbours, and :math:`\mathrm{gap}_{j}` is how
-    wide it is. On a line the earth mover's distance is the sum of the absolute differences of the
-    distribution functions, each of which tends to a normal variable, and
-    :math:`\sqrt{2 / \pi}\,\sigma` is the mean absolute value of one of standard deviation
-    :math:`\sigma`.
+    Here C is the asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`;
+    row j of S sums up to the j-th of the k - 1 gaps between neighbours, and
+    :math:`\mathrm{gap}_{j}` is the width of that gap. On a line the earth mover's distance is the
+    sum of the absolute differences of the distribution functions, each of which tends to a normal
+    variable, and :math:`\sqrt{2 / \pi}\,\sigma` is the mean absolute value of a normal variable
+    with mean 0 and standard deviation :math:`\sigma`.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     Returns
     -------
     float
-        In the alphabet's unit; divided by :math:`\sqrt{n}`, the earth mover's distance to expect.
+        The limit, in the alphabet's unit; divided by :math:`\sqrt{n}`, it is the earth mover's
+        distance to expect.
 
     Raises
     ------
@@ -47,11 +48,11 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not
         asymptotically normal.
     AlphabetMismatch
-        If it does not have one probability for each secret.
+        If `theta` does not have one probability for each secret.
     NotInvertible
         If the reports do not identify :math:`\theta`.
     ValueError
-        If the alphabet is not on a line (there is no such formula in the plane), or the reports
+        If the alphabet is not on a line (there is no such formula in the plane), or if the reports
         cannot be listed.
 
     References

@@ -23,19 +23,21 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     r"""The limiting mean squared error of the MLE, times n.
 
     The limit of :math:`n\,\mathbb E\lVert\mathrm{MLE}-\theta\rVert_2^2` as n grows is
-    :math:`\operatorname{tr} C`, C the inverse of J on the directions that keep the sum.
-    :math:`J=M\,\operatorname{diag}(\theta M)^{-1}M^\top` is the Fisher information of one report,
-    :math:`C=Z\,(Z^\top JZ)^{-1}Z^\top` with Z an orthonormal basis of {v : :math:`\sum v = 0`}, and
+    :math:`\operatorname{tr} C`, where C is the inverse of J on the directions that keep the sum.
+    Here :math:`J=M\,\operatorname{diag}(\theta M)^{-1}M^\top` is the Fisher information of one
+    report, :math:`C=Z\,(Z^\top JZ)^{-1}Z^\top` with Z an orthonormal basis of {v :
+    :math:`\sum v = 0`}, and
     :math:`\operatorname{tr}C=\operatorname{tr}J^{-1}-\lVert\theta\rVert_2^2`. No regular estimator
     has a smaller limit at every :math:`\theta`. The expectation is over the secrets, drawn
-    independently from :math:`\theta`, and the noise; where the secrets' own frequencies are the
-    goal, the limit is :math:`1 - \lVert \theta\rVert _{2}^{2}` smaller.
+    independently from :math:`\theta`, and the noise; if the goal is the secrets' own frequencies,
+    the limit is smaller by :math:`1 - \lVert \theta\rVert _{2}^{2}`.
 
-    With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at
-    every n. It takes O(k) for k-RR and geometric noise on a line, and for unary encodings and
-    subset selection at uniform :math:`\theta`; :math:`O(k^{3})` for unary encodings at any other
-    :math:`\theta`, :math:`O(k^{3})` again for each of about k / 4 turns for subset selection; from
-    the matrix for everything else.
+    If there are as many reports as secrets, the limit is the error of matrix inversion,
+    `inv_squared_error`, at every n. Computing it takes O(k) for k-RR and geometric noise on a line,
+    and for unary encodings and subset selection at uniform :math:`\theta`; :math:`O(k^{3})` for
+    unary encodings at any other :math:`\theta`; and, for subset selection at any other
+    :math:`\theta`, :math:`O(k^{3})` for each of about k / 4 turns. For everything else it is
+    computed from the matrix.
 
     Parameters
     ----------
@@ -47,8 +49,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     Returns
     -------
     float
-        Without a unit; divided by n, the squared error to expect of the maximum likelihood
-        estimate.
+        The limit, which has no unit; divided by n, it is the squared error to expect of the maximum
+        likelihood estimate.
 
     Raises
     ------
@@ -56,7 +58,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not
         asymptotically normal.
     AlphabetMismatch
-        If it does not have one probability for each secret.
+        If `theta` does not have one probability for each secret.
     NotInvertible
         If the reports do not identify :math:`\theta`, so that some direction has no information at
         all.
@@ -65,19 +67,19 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 
     Notes
     -----
-    k-RR: on the directions that keep the sum, J is
-    :math:`\operatorname{diag} (d^{2} / (\theta\,M))`, d = truth - lie, so C is
+    Under k-RR, J on the directions that keep the sum is
+    :math:`\operatorname{diag} (d^{2} / (\theta\,M))` with d = truth - lie, so C is
     :math:`(\operatorname{diag} (\theta\,M) - (\theta\,M)^{\top}\,(\theta\,M)) / d^{2}`. Two-sided
     geometric noise on all integers has the information of truncated noise, as the columns beyond an
     end are multiples of the column at the end. For a unary encoding the column of a row b is a
-    common factor times :math:`1 + c\,(b_{x} - q)`, with q the chance of a bit by noise alone and
-    :math:`c=\frac{p-q}{q(1-q)}`, so on those directions :math:`J=c^2\,\mathbb E[b_xb_y/s]`,
-    :math:`s=1+c\sum_x\theta_x(b_x-q)`, with :math:`b_{x}` independent of chance q;
+    common factor times :math:`1 + c\,(b_{x} - q)`, with q the chance that noise alone sets a bit
+    and :math:`c=\frac{p-q}{q(1-q)}`, so on those directions :math:`J=c^2\,\mathbb E[b_xb_y/s]`,
+    :math:`s=1+c\sum_x\theta_x(b_x-q)`, with independent :math:`b_{x}` of chance q;
     :math:`1/s=\int e^{-st}\,dt` turns the expectation over :math:`2^{k}` rows into products,
-    integrated to the rounding of doubles. Sets of `size` are such rows given their number of ones,
-    which a discrete Fourier transform picks out. Subset selection at uniform :math:`\theta`:
-    :math:`(k - 1)^{2}\,(w\,e^{\varepsilon} + k - w)^{2} / (k\,w\,(k - w)\,(e^{\varepsilon} -
-    1)^{2})` with w the size of the sets.
+    integrated to the rounding of doubles. The sets of subset selection are such rows given their
+    number of ones, which a discrete Fourier transform picks out. For subset selection at uniform
+    :math:`\theta` the result is :math:`(k - 1)^{2}\,(w\,e^{\varepsilon} + k - w)^{2} / (k\,w\,(k -
+    w)\,(e^{\varepsilon} - 1)^{2})` with w the size of the sets.
 
     References
     ----------

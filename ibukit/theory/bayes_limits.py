@@ -81,7 +81,7 @@ class BayesLimits:
     def distribution_bound(self) -> float:
         r"""The paper's bound (51) with the larger constant.
 
-        :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_1 / (k - 1))`, at most `distribution`.
+        It is :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_1 / (k - 1))`, and at most `distribution`.
         """
         return entropy_factor(self.k) * float(np.exp(2 * self.k1 / (self.k - 1)))
 
@@ -89,7 +89,7 @@ class BayesLimits:
     def frequencies_bound(self) -> float:
         r"""The paper's bound (52) with the larger constant.
 
-        :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_2 / (k - 1))`, at most `frequencies`.
+        It is :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_2 / (k - 1))`, and at most `frequencies`.
         """
         return entropy_factor(self.k) * float(np.exp(2 * self.k2 / (self.k - 1)))
 
@@ -119,13 +119,14 @@ def bayes_limits(
         E\lVert\mathbb E[F\mid\text{reports}]-F\rVert^2\to\mathbb
         E\operatorname{tr}C_F\ge(k-1)\,k^{1/(k-1)}\,e^{2K_2/(k-1)},
 
-    with traces over all k secrets. The limits are found by quadrature for two secrets, by Monte
+    with traces over all k secrets. The limits are found by quadrature for two secrets, and by Monte
     Carlo for more.
 
     Parameters
     ----------
     mechanism : Mechanism or array_like, shape (k, m)
-        Unary encodings up to 16 secrets. A row-stochastic matrix is taken as a `MatrixMechanism`.
+        A unary encoding may have up to 16 secrets. A row-stochastic matrix is taken as a
+        `MatrixMechanism`.
     alpha : float, array_like or labelled, shape (k,)
         The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
     rng : numpy.random.Generator, optional
@@ -133,38 +134,41 @@ def bayes_limits(
     draws : int
         Number of draws from the prior, at least 2.
     strict : bool
-        Raise where the quadrature misses 1e-11 of its value; draws miss nothing, their errors are
-        stated. False returns what it has, with its error.
+        Raise if the quadrature misses its goal, an error of 1e-11 of its value. Draws have no goal
+        to miss: their errors are stated. False returns the limits that were reached, with their
+        errors.
 
     Returns
     -------
     BayesLimits
-        With its `standard_errors`.
+        The limits, with their `standard_errors`.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and the quadrature ended before its goal; carries the limits as ``.estimate``.
+        If `strict` and the quadrature ended before its goal; the error carries the limits as
+        ``.estimate``.
     NotInvertible
         If different distributions give the same reports.
     TypeError
         If `rng` is missing where it is needed.
     ValueError, AlphabetMismatch
-        If `alpha` or `draws` is out of range or shape, or no list of reports says as much as the
-        mechanism's.
+        If `alpha` or `draws` is out of range or of the wrong shape, or if no list of reports says
+        as much as the mechanism's own.
 
     Notes
     -----
     The limits of the errors, the larger constant and the short form of K2 are ours; the rest is
     (41), (42), (51) and (52). K2 is stated as
-    :math:`1 / 2\,E[\log \det N_{P} - \log \det J_{P} - \sum_{x} \log P_{x}]`, :math:`N_{p}` the
-    mean over reports of the covariance of the secret given the report; N = S - S J S with
+    :math:`1 / 2\,E[\log \det N_{P} - \log \det J_{P} - \sum_{x} \log P_{x}]`, with :math:`N_{p}`
+    the mean over reports of the covariance of the secret given the report; N = S - S J S with
     :math:`S = \operatorname{diag} p - p\,p^{\top}` in k - 1 coordinates, whose determinant is
     :math:`\prod_{x} p_{x}`, gives :math:`C_{F} = J^{-1}\,S^{-1}\,N` and
-    :math:`\det C_{F} = \det N / (\det J\,\prod_{x} p_{x})`. The limits of the errors are the
-    posterior's: it is asymptotically Gaussian with covariance :math:`C_{P} / n`. That the bounds
-    lie below them is the geometric mean of the k - 1 positive eigenvalues, whose product is k times
-    the determinant, and Jensen's inequality.
+    :math:`\det C_{F} = \det N / (\det J\,\prod_{x} p_{x})`. The limits of the errors are those of
+    the posterior, which is asymptotically Gaussian with covariance :math:`C_{P} / n`. That the
+    bounds lie below them follows from the geometric mean of the k - 1 positive eigenvalues, which
+    is at most their arithmetic mean and whose product is k times the determinant, and from Jensen's
+    inequality.
 
     References
     ----------

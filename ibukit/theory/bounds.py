@@ -26,17 +26,17 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
         n\,\mathbb E\lVert v-\theta\rVert_2^2=\sum_z(\theta M)_z\,\lVert
         r_z\rVert_2^2-\lVert\theta\rVert_2^2.
 
-    :math:`v=q\,M^{-1}` is the mean of :math:`r_{z}` over the reports, with :math:`r_{z}` the row of
-    :math:`M^{-1}` that belongs to the report z, and unbiased; the n secrets are drawn independently
-    from :math:`\theta` and the expectation is over them and the noise. For unary encodings and
-    subset selection v is each bit's debiased frequency, and the error is
+    Here :math:`v=q\,M^{-1}`, which is unbiased, is the mean of :math:`r_{z}` over the reports z,
+    with :math:`r_{z}` the row of :math:`M^{-1}` that belongs to z. The n secrets are drawn
+    independently from :math:`\theta`, and the expectation is over them and the noise. For unary
+    encodings and subset selection v is each bit's debiased frequency, and the error is
     :math:`\sum_y\frac{m_y(1-m_y)}{(p-q)^2}` with :math:`m_{y}` the probability that bit y is set.
-    It takes O(k) for these, k-RR and truncated geometric noise.
+    Computing it takes O(k) for these, for k-RR and for truncated geometric noise.
 
     Parameters
     ----------
     mechanism : Mechanism
-        With a matrix of full row rank; where it has more columns than rows, INV uses the
+        A mechanism whose matrix has full row rank; if it has more columns than rows, INV uses the
         pseudo-inverse.
     theta : array_like or labelled, shape (k,)
         Distribution of the secrets.
@@ -53,7 +53,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     InvalidDistribution
         If `theta` is not on the simplex.
     AlphabetMismatch
-        If it does not have one probability for each secret.
+        If `theta` does not have one probability for each secret.
 
     References
     ----------
@@ -62,8 +62,8 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 
     Examples
     --------
-    The ages of 48,842 people through geometric noise: the squared error that INV is to expect,
-    where no two distributions have a squared distance above 2.
+    The squared error to expect of INV for the ages of 48,842 people reported with geometric noise,
+    although no two distributions have a squared distance above 2:
 
     >>> import ibukit as ik
     >>> ages = ik.datasets.load_adult_ages()
@@ -78,11 +78,11 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
     r"""The least and the greatest of `inv_squared_error`.
 
-    They are over all distributions of the secrets. The error is
+    Both are taken over all distributions of the secrets. The error is
     :math:`c \cdot \theta - \lVert \theta\rVert ^{2}` with
-    :math:`c_x=\sum_z M_{xz}\lVert r_z\rVert^2` (unary encodings: plus a constant), concave in
-    :math:`\theta`: the least is at a single secret, the greatest at the point of the simplex
-    nearest to c / 2.
+    :math:`c_x=\sum_z M_{xz}\lVert r_z\rVert^2` (plus a constant for unary encodings), and concave
+    in :math:`\theta`. So the least is at a single secret, and the greatest at the point of the
+    simplex nearest to c / 2.
 
     Parameters
     ----------
@@ -121,25 +121,26 @@ def compound_squared_error(
 
     This is :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` of raw :math:`[\mathrm{INV}]_{M}` and
     :math:`[\mathrm{RAP}]_{M}`: what pooling the mechanisms' reports costs. v = q[n] B inverts the
-    average :math:`A[n]=\sum_A w_A A` at the pooled reports' frequencies, :math:`B = A[n]^{-1}`.
-    With e the error `inv_squared_error` of one mechanism A[n], which all users would share, it is
+    average :math:`A[n]=\sum_A w_A A` at the pooled reports' frequencies, with
+    :math:`B = A[n]^{-1}`. Let e be the error `inv_squared_error` of a single mechanism A[n] shared
+    by all users. The error of the combination is
 
     .. math:: e(A[n],\theta)-\sum_A w_A\lVert\theta AB-\theta\rVert_2^2.
 
-    So :math:`e(A[n], \theta)`, which the paper proves to be an upper bound for k-RRs and for
-    RAPPORs, is one for all mechanisms with an invertible average, by Jensen's inequality, with
+    The paper proves that :math:`e(A[n], \theta)` is an upper bound for k-RRs and for RAPPORs. By
+    Jensen's inequality it is an upper bound for all mechanisms with an invertible average, with
     equality exactly if :math:`\theta` A :math:`B = \theta` for every A. For k-RRs the difference is
     :math:`a^{2}\,k\,(k\,\lVert \theta\rVert ^{2} - 1)` times the variance of
     :math:`1 / (k - 1 + e^{\varepsilon})` over the users, with a the factor
-    :math:`(e^{\varepsilon[n]} + k - 1) / (e^{\varepsilon[n]} - 1)`; for RAPPORs
-    :math:`b^{2}\,(k - 4 + 4\,\lVert \theta\rVert ^{2})` times that of
+    :math:`(e^{\varepsilon[n]} + k - 1) / (e^{\varepsilon[n]} - 1)`; for RAPPORs it is
+    :math:`b^{2}\,(k - 4 + 4\,\lVert \theta\rVert ^{2})` times the variance of
     :math:`1 / (1 + e^{\varepsilon / 2})`, with
     :math:`b = (e^{\varepsilon[n] / 2} + 1) / (e^{\varepsilon[n] / 2} - 1)`.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        One for each group of users; as for `average_mechanism`.
+        One for each group of users, as `average_mechanism` takes them.
     theta : array_like or labelled, shape (k,)
         Distribution of the secrets.
     weights : array_like, shape (len(mechanisms),), optional
@@ -206,8 +207,8 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
 
     .. math:: \left(\frac{e^\varepsilon+k-1}{e^\varepsilon-1}\right)^2
 
-    on :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2`. The exact value is the bound times
-    :math:`1-\lVert\theta M\rVert_2^2`.
+    bounds :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` from above. The exact value is the bound
+    times :math:`1-\lVert\theta M\rVert_2^2`.
 
     Parameters
     ----------
@@ -241,10 +242,10 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
 
     .. math:: b^3-2ab^2-2,\qquad a=e^{-\varepsilon},\quad b=\frac1{1-a},
 
-    on :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2`. It holds under truncated geometric noise on a
-    line of :math:`k \ge 3` values, for every :math:`\theta` and every a in (0, 1). The paper states
-    it for every k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a
-    hundred times as large.
+    bounds :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` from below. It holds under truncated
+    geometric noise on a line of :math:`k \ge 3` values, for every :math:`\theta` and every a in (0,
+    1). The paper states it for every k, and for a > 1/2; but at k = 2 it fails. It is loose: for
+    the ages of `load_adult_ages` the error is a hundred times as large.
 
     Parameters
     ----------
@@ -256,7 +257,7 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
     Raises
     ------
     ValueError
-        If `epsilon` is out of range, or k < 3, where the bound does not hold.
+        If `epsilon` is out of range, or if k < 3, for which the bound does not hold.
 
     References
     ----------

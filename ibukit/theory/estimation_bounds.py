@@ -42,12 +42,13 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     k : int
         Number of secrets, at least 2.
     n : int, optional
-        Number of users: then `entropy` is that of the frequencies, and so is the bound.
+        Number of users. If it is given, `entropy` is that of the frequencies, and the bound is on
+        their error.
 
     Returns
     -------
     float
-        Summed over the k secrets; at least 0.
+        The bound, summed over the k secrets; at least 0.
 
     Raises
     ------
@@ -56,18 +57,18 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
 
     Notes
     -----
-    This is (23) with k in the place of :math:`2\,\pi\,e\,c`, which is smaller for k > 2. (24) is
-    stated without the terms taken off here and is then true only for large n: k-RR at k = 2,
-    :math:`\varepsilon = 9`, n = 3 breaks it.
+    The paper's (23) has k in the place of :math:`2\,\pi\,e\,c`, and k is the smaller one for k > 2.
+    Its (24) is stated without the terms that are subtracted here, and is then true only for large
+    n: k-RR at k = 2, :math:`\varepsilon = 9`, n = 3 breaks it.
 
     Proof of (23) with c: the covariance of P given the reports has k - 1 positive eigenvalues,
     whose product is k times the determinant of any k - 1 rows and columns; their sum is at least k
-    - 1 times the geometric mean; a Gaussian has the greatest entropy of all with the same
-    covariance; exp is convex, which carries the bound from each outcome to the mean. For whole
-    numbers T = n F add noise that makes a density of them: uniform on the unit cube in k - 1
-    coordinates gives the first form, as in [massey]_, averaged over the coordinate left out;
-    uniform on the Voronoi cell of the lattice of whole vectors with sum 0, of volume
-    :math:`\sqrt{k}` and second moment (k-1)(k+2) / (12 k), the other [conway]_.
+    - 1 times the geometric mean; a Gaussian has the greatest entropy of all laws with the same
+    covariance; exp is convex, which carries the bound from each outcome to the mean. To the whole
+    numbers T = n F add noise that gives them a density. Noise that is uniform on the unit cube in k
+    - 1 coordinates gives the first form, as in [massey]_, averaged over the coordinate left out;
+    noise that is uniform on the Voronoi cell of the lattice of whole vectors with sum 0, of volume
+    :math:`\sqrt{k}` and second moment (k-1)(k+2) / (12 k), gives the other [conway]_.
 
     References
     ----------
@@ -79,8 +80,8 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
 
     Examples
     --------
-    A posterior that is Gaussian with the same variance in all directions attains it; here 0.01 in
-    each of two:
+    A posterior that is Gaussian with the same variance in all directions attains the bound; here
+    the variance is 0.01 in each of two directions:
 
     >>> import numpy as np
     >>> entropy = np.log(2 * np.pi * np.e * 0.01) - np.log(3) / 2  # of two of the three coordinates
@@ -117,13 +118,13 @@ def _entropy_bound(entropy: float, secrets: int, n: int | None) -> float:
 
 
 def entropy_factor(k: int) -> float:
-    """Factor (k-1) k^(1/(k-1)): k at 2 and larger from 3 on; the paper has k instead."""
+    """Factor (k-1) k^(1/(k-1)): 2 at k = 2 and above k for k > 2; the paper has k instead."""
     return float((k - 1) * k ** (1 / (k - 1)))
 
 
 @dataclass(frozen=True)
 class LdpBounds:
-    r"""Bounds from epsilon alone, with constants of ours. See `ldp_bounds`.
+    r"""Bounds from epsilon alone, with our own constants. See `ldp_bounds`.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class LdpBounds:
 def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     r"""Lower bounds for every epsilon-private mechanism and any prior.
 
-    The bounds are of the form of the paper's Theorems 4.4 and 4.5, with constants of ours.
+    The bounds have the form of the paper's Theorems 4.4 and 4.5, with our own constants.
 
         :math:`K_1 \ge -(k - 1)\,\log (e^{\varepsilon} - 1)`,
         :math:`K_2 \ge -k\,\varepsilon / 2 - (k - 1)\,\log (e^{\varepsilon} - 1)`, lim
@@ -180,15 +181,16 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
     Notes
     -----
-    The constants are ours. What the paper says of its own (any prior,
-    :math:`k / (n\,\varepsilon^{2})` for small epsilon, tight at k = 2) holds of these. Unlike (60)
-    they do not depend on the number of reports. Proof: with :math:`m_{z}` the least entry of column
-    z, the differences of its entries are at most :math:`(e^{\varepsilon} - 1)\,m_{z}`,
+    The constants are ours. What the paper says of its own constants (any prior,
+    :math:`k / (n\,\varepsilon^{2})` for small epsilon, tight at k = 2) holds of these, too. Unlike
+    (60) they do not depend on the number of reports. Proof: with :math:`m_{z}` the least entry of
+    column z, the differences of its entries are at most :math:`(e^{\varepsilon} - 1)\,m_{z}`,
     :math:`(\theta M)_z\ge m_z` and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k - 1
-    coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and its determinant at most the
-    (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities
-    :math:`\psi_x\ge e^{-\varepsilon}\theta_x`, and log det is concave, so :math:`\log\det
-    N\ge\sum_z(\theta M)_z\sum_x\log\psi_x\ge-k\varepsilon+\sum_x\log\theta_x`. Then (51) and (52).
+    coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and the determinant of J at
+    most the (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities
+    :math:`\psi_x\ge e^{-\varepsilon}\theta_x`, and log det is concave, so
+    :math:`\log\det N\ge\sum_z(\theta M)_z\sum_x\log\psi_x\ge-k\varepsilon+\sum_x\log\theta_x`. The
+    bounds on the errors then follow by (51) and (52).
 
     References
     ----------
@@ -216,13 +218,13 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None) -> float:
     r"""Lower bound on `asymptotic_mse` over all private mechanisms.
 
-    They are the epsilon-private ones, at :math:`\theta` or, without it, at every :math:`\theta`. At
-    every :math:`\theta`:
+    It holds for all epsilon-private mechanisms, at the given :math:`\theta` or, if none is given,
+    at every :math:`\theta`. At every :math:`\theta`:
 
     .. math:: \operatorname{tr}C\ge\frac{(k-1)^2}{k\,(e^{\varepsilon/2}-1)^2}.
 
-    At a given :math:`\theta` also, with :math:`s_{i}` the singular values of
-    :math:`D^{1 / 2}\,(I - \theta^{1 / 2}\,{\theta^{1 / 2}}^{\top})`,
+    At a given :math:`\theta` there is a second bound, with :math:`s_{i}` the singular values of
+    :math:`D^{1 / 2}\,(I - \theta^{1 / 2}\,{\theta^{1 / 2}}^{\top})` and
     :math:`D = \operatorname{diag} (\theta)`:
 
     .. math::
@@ -233,7 +235,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     and :math:`\sum_{i} s_{i} \ge \sum_{x} \sqrt{\theta_{x}}` (1 - :math:`\theta_x`), with equality
     at uniform :math:`\theta`, where the bound is
     :math:`4\,(k - 1)^{2}\,e^{\varepsilon} / (k\,(e^{\varepsilon} - 1)^{2})`. `SubsetSelection`
-    attains that one wherever :math:`k / (e^{\varepsilon} + 1)` is whole.
+    attains this last bound wherever :math:`k / (e^{\varepsilon} + 1)` is whole.
 
     Parameters
     ----------
@@ -247,40 +249,40 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     Returns
     -------
     float
-        To be divided by n. Under any prior the limit of :math:`n\,E\,\lVert \hat P - P\rVert ^{2}`
-        is at least the mean of it, and for the frequencies :math:`1 - \lVert \theta\rVert ^{2}`
-        less.
+        The bound, to be divided by n. Under any prior the limit of
+        :math:`n\,E\,\lVert \hat P - P\rVert ^{2}` is at least the mean of this bound, and for the
+        frequencies at least the mean of the bound less :math:`1 - \lVert \theta\rVert ^{2}`.
 
     Raises
     ------
     ValueError
-        If `k` or `epsilon` is out of range, or k is above 5,000 with a :math:`\theta`.
+        If `k` or `epsilon` is out of range, or if `theta` is given and k is above 5,000.
     InvalidDistribution
         If `theta` is not on the simplex.
     AlphabetMismatch
-        If it does not have one probability for each secret.
+        If `theta` does not have one probability for each secret.
 
     Notes
     -----
     Both bounds are ours, and stronger than (59) in its provable form. That no mechanism has a
     smaller worst case than subset selection, in the limit of many users, is due to Ye and Barg
-    [ye2017]_; here it is proved at uniform :math:`\theta`, with what holds at others. Proofs: write
-    :math:`M_{xz}=m_z(1+c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0, 1]. (1) The trace of
-    J on the directions that keep the sum is at most
+    [ye2017]_; here it is proved at uniform :math:`\theta`, together with what holds at any other.
+    Proofs: write :math:`M_{xz}=m_z(1+c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0, 1]. (1)
+    The trace of J on the directions that keep the sum is at most
     :math:`c^{2}\,k\,\sum_{z} m_{z}\,s_{z}\,(1 - s_{z})`, where :math:`s_{z}` is the mean of
-    :math:`u_{xz}` over x, and :math:`\sum_{z} m_{z}\,(1 + c\,s_{z}) = 1`, so it is at most
+    :math:`u_{xz}` over x, and :math:`\sum_{z} m_{z}\,(1 + c\,s_{z}) = 1`, so the trace is at most
     :math:`c^{2}\,k\,\max_{s} s\,(1 - s) / (1 + c\,s) = k\,(e^{\varepsilon / 2} - 1)^{2}`; and
     :math:`\operatorname{tr} J^{-1} \ge (k - 1)^{2} / \operatorname{tr} J`. (2)
-    :math:`W = D^{1 / 2}\,J\,D^{1 / 2}` has :math:`\theta^{1 / 2}` as eigenvector of 1; the sum of
-    its other eigenvalues is
-    :math:`\sum_{z} m_{z}\,c^{2}\,\operatorname{Var}_{\theta} (u_{z}) / (1 + c\,v_{z})`,
-    :math:`v_{z}` the mean of :math:`u_{xz}` under :math:`\theta`, at most :math:`\sum_z(\theta
-    M)_z\,c^{2}\,v_{z}\,(1 - v_{z}) / (1 + c\,v_{z})^{2} \le c^{2} / (4\,e^{\varepsilon})`. With Q
-    the projection orthogonal to :math:`\theta^{1 / 2}`,
+    :math:`W = D^{1 / 2}\,J\,D^{1 / 2}` has :math:`\theta^{1 / 2}` as an eigenvector with eigenvalue
+    1; the sum of its other eigenvalues is
+    :math:`\sum_{z} m_{z}\,c^{2}\,\operatorname{Var}_{\theta} (u_{z}) / (1 + c\,v_{z})`, with
+    :math:`v_{z}` the mean of :math:`u_{xz}` under :math:`\theta`, which is at most
+    :math:`\sum_z(\theta M)_z\,c^{2}\,v_{z}\,(1 - v_{z}) / (1 + c\,v_{z})^{2} \le c^{2} /
+    (4\,e^{\varepsilon})`. With Q the projection orthogonal to :math:`\theta^{1 / 2}`,
     :math:`\operatorname{tr} C = \operatorname{tr} (W^{-1}\,Q\,D\,Q)` on its range, and by Cauchy
     and Schwarz :math:`\operatorname{tr} W\,\operatorname{tr} (W^{-1}\,B) \ge (\operatorname{tr}
-    B^{1 / 2})^{2}`. At k = 2 k-RR attains the first at every :math:`\theta` in the limit of small
-    epsilon.
+    B^{1 / 2})^{2}`. At k = 2 k-RR attains the first bound at every :math:`\theta` in the limit of
+    small epsilon.
 
     References
     ----------
@@ -291,7 +293,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
     Examples
     --------
-    Sets of five of ten secrets are as good as anything can be, to a quarter of a percent:
+    Sets of five of ten secrets are as good as anything can be, to within a quarter of a percent:
 
     >>> import ibukit as ik
     >>> mechanism, theta = ik.SubsetSelection(10, epsilon=0.1), ik.uniform(10)
@@ -336,13 +338,13 @@ class BinaryResponseMse(NamedTuple):
 def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryResponseMse:
     r"""Mean squared errors of matrix inversion with two secrets.
 
-    They are those under randomised response, in closed form.
+    The mechanism is randomised response, and the errors have a closed form:
 
         distribution
         :math:`(2 / n)\,(e^{\varepsilon} / (e^{\varepsilon} - 1)^{2} + E[P_{1}\,P_{2}])`,
         frequencies :math:`(2 / n)\,e^{\varepsilon} / (e^{\varepsilon} - 1)^{2}`,
 
-    for P drawn from a Dirichlet prior, and both summed over the two secrets.
+    for P drawn from a Dirichlet prior; both are summed over the two secrets.
 
     Parameters
     ----------
@@ -368,10 +370,10 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
 
     Notes
     -----
-    Proof: given P the count of a report is binomial, given the secrets a sum of two binomials with
-    variance :math:`n\,e^{\varepsilon} / (e^{\varepsilon} + 1)^{2}`. For small
-    :math:`\varepsilon\,n` times these tends to the bounds of `ldp_bounds` at k = 2, with ratios
-    :math:`e^{\varepsilon} + (e^{\varepsilon} - 1)^{2}\,E[P_{1}\,P_{2}]` and
+    Proof: given P, the count of a report is binomial; given the secrets, it is a sum of two
+    binomials with variance :math:`n\,e^{\varepsilon} / (e^{\varepsilon} + 1)^{2}`. For small
+    :math:`\varepsilon`, n times these errors tends to the bounds of `ldp_bounds` at k = 2; the
+    ratios are :math:`e^{\varepsilon} + (e^{\varepsilon} - 1)^{2}\,E[P_{1}\,P_{2}]` and
     :math:`e^{3\,\varepsilon}`.
 
     References

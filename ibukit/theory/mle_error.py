@@ -51,30 +51,30 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     mechanism : Mechanism or array_like, shape (k, m)
         One that identifies the distribution. A row-stochastic matrix is taken as a
         `MatrixMechanism`. Untruncated geometric noise on a line has as many reports as secrets
-        here, since those outside say what the ends say.
+        here, since a report beyond an end of the line says the same as a report at that end.
     n : int or array_like of int
         Number of users, at least 1.
 
     Returns
     -------
     float or ndarray
-        One bound for each n, in its shape; inf where m is beyond a double, as RAPPOR's is from k =
-        1023 on.
+        One bound for each n, in the shape of `n`; inf where m is too large for a double, as it is
+        for RAPPOR if k is 1023 or more.
 
     Raises
     ------
     NotInvertible
         If the mechanism does not identify the distribution: then no bound tends to 0.
     ValueError
-        If `n` is not whole or below 1, or the reports cannot be listed and are not those of
+        If `n` is not whole or is below 1; or if the reports cannot be listed and are not those of
         geometric noise on a line.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
     Notes
     -----
-    Source: ours. That identification makes the estimate consistent is classical for finitely many
-    reports [rao]_ [birch]_.
+    The bound is ours. That identification makes the estimate consistent is classical for finitely
+    many reports [rao]_ [birch]_.
 
     Proof: with p = :math:`\theta M`, q the shares of the reports and :math:`\hat p` = MLE M,
 
@@ -89,15 +89,16 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     variance of one row, which is half the mean square distance of two independent ones, at most
     :math:`D^{2}\,(1 - 1 / m) / 2`. Both roots follow by Jensen's inequality.
 
-    With :math:`r \ge D / 2` the greatest distance of a row from any centre c,
-    :math:`\max_{z} \lVert R_{z} - c\rVert _{2}`, it is below the simpler
-    :math:`2\,r\,\sqrt{2\,(m - 1) / n}`, which in turn is below the same with 1/s in the place of r,
-    s the smallest singular value of M.
+    Let :math:`r \ge D / 2` be the greatest distance of a row from any centre c,
+    :math:`\max_{z} \lVert R_{z} - c\rVert _{2}`. Then the bound is below the simpler
+    :math:`2\,r\,\sqrt{2\,(m - 1) / n}`, which in turn is below the same expression with 1/s in the
+    place of r, where s is the smallest singular value of M.
 
-    R is the one with the smallest D of three least-squares solutions: those in which all reports
-    weigh the same (the pseudo-inverse, with :math:`r \le 1 / s`), as much as their probability
-    under the uniform distribution, and so that the longest row becomes short. For m = k there is
-    but one D. Unary encodings and subset selection have closed forms.
+    R is the one of three least-squares solutions that has the smallest D. In the first all reports
+    weigh the same (the pseudo-inverse, with :math:`r \le 1 / s`); in the second each weighs as much
+    as its probability under the uniform distribution; in the third the weights are such that the
+    longest row becomes short. For m = k there is only one D. Unary encodings and subset selection
+    have closed forms.
 
     References
     ----------

@@ -37,13 +37,13 @@ def rappor_concavity_bound(
 ) -> float | Floats:
     r"""Lower bound on P(L strictly concave) under RAPPOR.
 
-    It holds whatever the n users' secrets are. By sets, with :math:`c = \tanh (\varepsilon / 4)`
-    and the sum over the even s from 2 to k:
+    It holds whatever the n users' secrets are. The bound by sets, with
+    :math:`c = \tanh (\varepsilon / 4)` and the sum over the even s from 2 to k, is
 
     .. math:: \max\Bigl(0,\;1-\sum_s\binom ks\Bigl(\frac{1+c^s}{2}\Bigr)^{\!n}\Bigr).
 
-    By the paper's product, with :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`, which is
-    never larger:
+    The bound by the paper's product is never larger. With
+    :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}` it is
 
     .. math:: \prod_{j = 1 \ldots k} \max (0, 1 - p^{n}\,2^{j - 1}).
 
@@ -58,25 +58,25 @@ def rappor_concavity_bound(
     n : int or array_like of int
         Number of users, at least 0.
     by : {"sets", "product"}
-        Which bound.
+        The bound that is returned.
 
     Returns
     -------
     float or ndarray
-        In [0, 1], one bound for each n, in its shape; by the product 0 wherever n < k.
+        One bound in [0, 1] for each n, in the shape of `n`; the product is 0 wherever n < k.
 
     Raises
     ------
     ValueError
-        If `n` is not whole or negative, `k` is not a whole number of at least 1, `epsilon` is not a
-        finite number above 0, or `by` is unknown.
+        If `n` is not whole or is negative, `k` is not a whole number of at least 1, `epsilon` is
+        not a finite number above 0, or `by` is unknown.
 
     Notes
     -----
     The product is the paper's: the probability that k rows of n bits are linearly independent over
     the field with two elements, bounded from below by letting each row avoid the span of those
-    before it; independent over that field, they are independent over the reals, and then no two
-    distributions give all the reports seen the same probabilities.
+    before it. If the rows are independent over that field, they are independent over the reals, and
+    then no two distributions give all the reports seen the same probabilities.
 
     The sum is ours. Proof: if L is not strictly concave, some :math:`w \ne 0` of whole numbers, not
     all even, sums to 0 over the secrets and over the bits of every report. The secrets at which w
@@ -84,9 +84,10 @@ def rappor_concavity_bound(
     set. The bits are independent and E (-1)^bit is c, or -c for the user's own secret, so that this
     happens with probability :math:`(1 \pm c^{s}) / 2` for each user. Add over all sets.
 
-    It is never below the product: there are :math:`2^{k - 1} - 1` such sets, and
-    :math:`(1 + c^{s}) / 2 \le (1 + c^{2}) / 2 = p^{2} + (1 - p)^{2} \le p`, so that it is at least
-    :math:`1 - 2^{k - 1}\,p^{n}`, the product's last factor. Where it says 0, both say nothing.
+    The sum is never below the product: there are :math:`2^{k - 1} - 1` such sets, and
+    :math:`(1 + c^{s}) / 2 \le (1 + c^{2}) / 2 = p^{2} + (1 - p)^{2} \le p`, so that the sum's bound
+    is at least :math:`1 - 2^{k - 1}\,p^{n}`, the product's last factor. Where the sum's bound is 0,
+    both say nothing.
 
     References
     ----------

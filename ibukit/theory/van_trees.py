@@ -31,11 +31,11 @@ def van_trees_bound(
 ) -> float:
     r"""Lower bound on the mean squared error of any estimate.
 
-    It is for n reports of any epsilon-private mechanism. The mechanism is non-interactive: chosen
-    before the first report, the same for all or one for each user.
+    It holds for n reports of any epsilon-private mechanism that is non-interactive, that is, chosen
+    before the first report: the same one for all users, or one for each user.
 
-    P is drawn from a Dirichlet(:math:`\alpha`) prior, :math:`\alpha_{0} = \sum \alpha`,
-    :math:`t=\mathbb E[1-\lVert P\rVert^2]`:
+    P is drawn from a Dirichlet(:math:`\alpha`) prior. With :math:`\alpha_{0} = \sum \alpha` and
+    :math:`t=\mathbb E[1-\lVert P\rVert^2]`,
 
     .. math::
 
@@ -49,18 +49,19 @@ def van_trees_bound(
         c^{2}\,(\alpha_{1} + 1)\,(1 / (j\,\alpha_{1} + 1) + 1 / ((k - j)\,\alpha_{1} + 1)) / (1
         + c\,j / k)\,E[U^{2}\,(1 - U)^{2} / (1 + c\,U)],
 
-    :math:`c = e^{\varepsilon} - 1`, U of Beta(:math:`j\,\alpha_{1}`, :math:`(k - j)\,\alpha_{1}`),
-    which subset selection attains, and for others
+    with :math:`c = e^{\varepsilon} - 1` and U drawn from Beta(:math:`j\,\alpha_{1}`,
+    :math:`(k - j)\,\alpha_{1}`), a value that subset selection attains. For alphas that are not all
+    equal,
     :math:`v = (e^{\varepsilon} - 1)^{2} / (4\,e^{\varepsilon})\,E[\lVert P\rVert ^{2}]^{1 / 2}`. At
-    n = 0 it would be :math:`t / \alpha_{0}`, the prior's own variance and the error of the constant
-    guess E[P]. If every :math:`\alpha` is above 2, also
+    n = 0 the bound would be :math:`t / \alpha_{0}`, the prior's own variance and the error of the
+    constant guess E[P]. If every :math:`\alpha` is above 2, there is also the bound
 
     .. math::
 
         E\,\lVert \hat P - P\rVert ^{2} \ge (k - 1)^{2} / (n\,k\,(e^{\varepsilon / 2} - 1)^{2} +
         I),
 
-    I the expected squared gradient of the prior's log density along the simplex. For the
+    with I the expected squared gradient of the prior's log density along the simplex. For the
     frequencies the bound on the distribution, B, becomes
     :math:`((\alpha_{0} + n) / n)^{2}\,(B - t / (\alpha_{0} + n))`.
 
@@ -75,12 +76,12 @@ def van_trees_bound(
     alpha : float, array_like or labelled, shape (k,)
         The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
     of : {"distribution", "frequencies"}
-        Whose error.
+        Whose error is bounded.
 
     Returns
     -------
     float
-        Summed over the k secrets; the greatest of the bounds that apply, at least 0.
+        The greatest of the bounds that apply, summed over the k secrets; at least 0.
 
     Raises
     ------
@@ -91,10 +92,10 @@ def van_trees_bound(
 
     Notes
     -----
-    The paper has bounds for n to infinity only; this one is ours. Another private form of the
-    inequality is in [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough at
-    the border, partial integration gives :math:`\mathbb E[(\hat P-P)\cdot(C\nabla\log
-    L+\operatorname{div}(fC)/f)]=\mathbb E\operatorname{tr}C`, f the prior's density and L the
+    The paper has bounds only for n tending to infinity; this one is ours. Another private form of
+    the inequality is in [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough
+    at the border, partial integration gives :math:`\mathbb E[(\hat P-P)\cdot(C\nabla\log
+    L+\operatorname{div}(fC)/f)]=\mathbb E\operatorname{tr}C`, with f the prior's density and L the
     likelihood; Cauchy and Schwarz, and the score's mean 0 given P, give :math:`\mathbb E\lVert\hat
     P-P\rVert^2\,\bigl(n\,\mathbb E\operatorname{tr}(CJC^\top)+\mathbb
     E\lVert\operatorname{div}(fC)/f\rVert^2\bigr)\ge(\mathbb E\operatorname{tr}C)^2`. :math:`C=S_p`
@@ -106,9 +107,9 @@ def van_trees_bound(
     :math:`\sum_{z} m_{z}\,(1 + c\,\operatorname{mean}_{x} u_{xz}) = 1`, so sets, u in {0, 1}, are
     the worst; equal alphas make their size all that matters. For other alphas the trace is at most
     :math:`\max_{x} P_{x} \le \lVert P\rVert` times the bound :math:`c^{2} / (4\,e^{\varepsilon})`
-    in the notes of `least_asymptotic_mse`. C = identity needs :math:`\alpha > 2`, and its J has a
-    trace of at most :math:`k\,(e^{\varepsilon / 2} - 1)^{2}` as there. For the frequencies: given
-    the secrets, P is Dirichlet(:math:`\alpha + n\,F`), with mean
+    in the notes of `least_asymptotic_mse`. C = identity needs :math:`\alpha > 2`, and J has a trace
+    of at most :math:`k\,(e^{\varepsilon / 2} - 1)^{2}`, as in those notes. For the frequencies:
+    given the secrets, P is Dirichlet(:math:`\alpha + n\,F`), with mean
     :math:`(\alpha + n\,F) / (\alpha_{0} + n)` and a variance of :math:`t / (\alpha_{0} + n)` on
     average.
 
@@ -123,8 +124,8 @@ def van_trees_bound(
 
     Examples
     --------
-    Ten thousand reports on a thousand secrets at :math:`\varepsilon = 1`: no mechanism with any
-    estimator is much better than to answer 1/k for each without looking.
+    Ten thousand reports on a thousand secrets at :math:`\varepsilon = 1`: no mechanism, with any
+    estimator, is much better than answering 1/k for each secret without looking at the reports.
 
     >>> bound = van_trees_bound(k=1024, epsilon=1.0, n=10_000, alpha=0.5)
     >>> constant = (1 - 1 / 1024) / (512 + 1)

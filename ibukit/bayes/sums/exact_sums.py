@@ -29,7 +29,7 @@ def exact_ends(
 def exact_sums(tally: Tally, alpha: Floats) -> ResponseSums | TwoSecrets | None:
     """Return the exact posterior of sums of probabilities, None if there is none.
 
-    There is one under k-RR alone and of two secrets, if no reports get lost.
+    If no reports get lost, there is one under k-RR alone and for two secrets.
 
     Examples
     --------

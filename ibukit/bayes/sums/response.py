@@ -10,12 +10,12 @@ alpha_z + t_z and rate b, where t_z, the number of the s_z reports that tell, ha
 
     C(s_z, t) alpha_z (alpha_z + 1) ... (alpha_z + t - 1) (c / b)^t l^(s_z - t).
 
-Of a set S of secrets, the sum of theta_z is therefore gamma of shape sum alpha_z + t, t = sum t_z,
+For a set S of secrets, the sum of theta_z is therefore gamma of shape sum alpha_z + t, t = sum t_z,
 whose law is a convolution; call its density h_S. The posterior density of the sum is
 
-    f(v) = h_S(v) h_R(1 - v) / const,  R all other secrets.
+    f(v) = h_S(v) h_R(1 - v) / const, with R all other secrets.
 
-With b such that the variables sum to 1 in the mean, errors that are small beside the largest h_S
+If b is such that the variables sum to 1 on average, errors that are small beside the largest h_S
 and h_R are small in f, so that convolutions by Fourier transforms are exact enough. The number of
 reports n enters by the width of the law of t alone, which is O(sqrt(n)).
 """
@@ -42,7 +42,8 @@ from ibukit.errors import TooLarge
 
 # Least off-diagonal probability: its square must be a double. No k-RR has less.
 MIN_OFF_DIAGONAL = 1e-150
-# Numbers t of reports that tell have log-weights this far below the largest, or are left out.
+# Numbers t of reports that tell are left out if their log-weights lie further than this below the
+# largest.
 LOG_NEGLIGIBLE = 45.0
 # Rounding errors of a law from its Fourier transform, relative to its Euclidean norm.
 ROUNDING = 4e-16
@@ -103,10 +104,10 @@ class ResponseSums:
         return cls(channel.off, channel.diagonal - channel.off, alpha, of_all)
 
     def quantiles(self, inside: NDArray[np.bool_], probabilities: Sequence[float]) -> Floats:
-        """Return quantiles of the sum of the probabilities that are marked, not all and not none.
+        """Return quantiles of the sum of the marked probabilities, which must not be all or none.
 
-        TooLarge if the transforms of all secrets would take too much memory, or reports and prior
-        are so many that rounding would show.
+        It raises TooLarge if the transforms of all secrets would take too much memory, or if
+        reports and prior weigh so much that rounding would show.
         """
         check_rounding(float(self.alpha.sum()))
         with one_thread():
@@ -160,7 +161,7 @@ class ResponseSums:
 
     @cached_property
     def _rate(self) -> float:
-        """The b at which all theta_z sum to about 1 in the mean: b = sum alpha + T(b).
+        """The b at which all theta_z sum to about 1 on average: b = sum alpha + T(b).
 
         T falls as b grows, so that the root is unique.
         """
@@ -196,7 +197,7 @@ class ResponseSums:
     def _transforms(self) -> tuple[NDArray[np.complexfloating], int, Ints]:
         """Fourier transforms of the laws of t of each pair, their length and first t's.
 
-        It is long enough if the sum over all secrets leaves a gap of an eighth.
+        The length is enough if the sum over all secrets leaves a gap of an eighth of it.
         """
         laws, place = self._laws_of_each, self._place
         pieces = np.split(laws.weights, laws.starts[1:])

@@ -25,7 +25,7 @@ class TwoSecrets:
     def quantiles(self, inside: NDArray[np.bool_], probabilities: Sequence[float]) -> Floats:
         """Return quantiles of the probability of the secret that is marked.
 
-        TooLarge if the prior weighs so much that rounding would show.
+        It raises TooLarge if the prior weighs so much that rounding would show.
         """
         check_rounding(float(self.alpha.sum()))
         own, other = self.columns[inside][0], self.columns[~inside][0]

@@ -29,7 +29,8 @@ FIRST_PANELS = 8
 # Panels are halved no further than this; mostly about thirty are enough.
 MAX_PANELS = 4096
 
-# Error of a term of a logarithm, relative to the term, and of the density that is still accepted.
+# Error of a term of a logarithm, relative to the term; and the largest accepted error of the
+# density.
 EPSILON = 4e-16
 MAX_ROUNDING = 1e-6
 
@@ -44,7 +45,7 @@ _TO_COEFFICIENTS = (
 
 
 class UnitDensity:
-    """A density on (0, 1) whose quantiles are asked for.
+    """A density on (0, 1) that gives its quantiles.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class UnitDensity:
     powers : (float, float)
         Exponents a and b of v^(a - 1) at 0 and (1 - v)^(b - 1) at 1.
     mean, deviation : float
-        About, to find the peak.
+        Approximate values, by which the peak is found.
     rounding : float
         Error of log f by rounding, which no finer panel can resolve.
     """
@@ -110,7 +111,7 @@ class UnitDensity:
         return ends[0], ends[1]
 
     def quantile(self, probability: float) -> float:
-        """Return the v that the law is below with this probability."""
+        """Return the v below which the law lies with this probability."""
         wanted = probability * self._mass[-1]
         panel = int(np.searchsorted(self._mass, wanted)) - 1
         if panel < 0:

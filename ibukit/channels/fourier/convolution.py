@@ -78,7 +78,7 @@ class Convolutions:
     ) -> Convolutions:
         """Build a piece for each kernel from the kind and cell of each report.
 
-        `tables` are the kernels by absolute offsets; they are 0 beyond.
+        `tables` are the kernels by absolute offsets; the kernels are 0 beyond them.
         """
         pieces: list[Piece] = []
         for kind, table in enumerate(tables):
@@ -132,8 +132,8 @@ class Convolutions:
         """Compute `forward`, turn values into weights, and compute `adjoint`, block by block.
 
         `source(rows)` gives rows of the field, `weigh(job, values)` the weights of a job's reports,
-        and `sink(rows, field)` takes rows of the result. Several threads may call each at a time,
-        but all calls of one are over before the next is called.
+        and `sink(rows, field)` takes rows of the result. Several threads may call a function at a
+        time, but all calls of one function are over before the next function is called.
         """
         with self._team() as share:
             grid, strips = self._forward_strips(source, precision, share)

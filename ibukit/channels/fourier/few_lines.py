@@ -34,7 +34,7 @@ class LineBlock(NamedTuple):
 class FewRows:
     """Reports of one kind in a few rows.
 
-    `spectrum` is the kernel's along the rows, one row for each distance across them.
+    `spectrum` is the kernel's spectrum along the rows, with one row for each distance across them.
     """
 
     kind: int
@@ -55,7 +55,7 @@ class FewRows:
     ) -> FewRows:
         """Build the piece from the indices and cells of its reports, and a kernel's table.
 
-        Rows are those of the field, and need not be inside it.
+        Rows are numbered as those of the field are, and may lie outside it.
         """
         rows, row = np.unique(cells[:, 0], return_inverse=True)
         block = LineBlock(reports, row, cells[:, 1] % padded.lengths[1])
@@ -102,7 +102,8 @@ class FewRows:
     def _overlaps(self) -> list[tuple[int, slice, NDArray[Any]]]:
         """For each of the few rows: rows of the field within reach, and the kernel's spectra there.
 
-        Rows before it and from it on come separately, so that both are slices of the spectrum.
+        The field's rows before that row and those from it onwards come separately, so that both are
+        slices of the spectrum.
         """
         return list(self._iterate_overlaps())
 

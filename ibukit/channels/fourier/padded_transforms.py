@@ -21,7 +21,8 @@ from scipy import fft
 from ibukit._ground.arguments import Floats, Ints
 
 Spectrum = NDArray[np.complexfloating]
-# Entries of a block or strip, at most: 2 MB of doubles, which fit into the cache of a core.
+# Largest number of entries of a block or strip: 2 MB of doubles, which fit into the cache of a
+# core.
 MAX_SLICE_ENTRIES = 2**18
 # Entries below which a field stays in one piece: cutting it costs more than the cache saves.
 MIN_ENTRIES_TO_SLICE = 2**17

@@ -7,8 +7,8 @@ Zimmermann, Error bounds on complex floating-point multiplication, 2007), a twid
 and each sum and constant by u. For scipy's transforms (pocketfft, `sincos_2pibyn`) a factor is the
 product of two from tables, whose angles, at most pi / 4, err by pi / 2 u, and their sines and
 cosines by no more than u: 2 (pi / 2 + 1) + sqrt(5) < 8.5. The same units bound the error of each
-term of an output in a pass, relative to that term. Passes of 4 and 8 count as two and three of 2,
-and err less.
+term of an output in a pass, relative to that term. Passes of 4 and 8 count as two and three passes
+of 2, and err less.
 
 A convolution of mass with a kernel is three transforms. The errors of the first two are bounded in
 the 2-norm of their spectra, so by Cauchy and Schwarz each entry of the result errs by the sum of
@@ -77,7 +77,7 @@ class Margins:
     Parameters
     ----------
     lengths : (int, int)
-        Of the padded grid.
+        Lengths of the padded grid.
     norms : ndarray, shape (kinds,)
         2-norm of each kernel, over all offsets.
     min_trusted : ndarray, shape (kinds,)
@@ -115,7 +115,8 @@ class Margins:
     ) -> Floats:
         """Return values not above the exact ones.
 
-        `weak` are those that were summed directly, of the heavy mass alone if these are `too_many`.
+        `weak` are the values that were summed directly, over the heavy mass alone if they are
+        `too_many`.
         """
         relative = gamma(4)
         if isinstance(job.piece, FewCells):

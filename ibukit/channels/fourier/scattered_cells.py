@@ -103,8 +103,8 @@ class ScatteredCells:
     def adjoint_strip(self, number: int, strip: Spectrum) -> Spectrum:
         """Multiply a scattered strip, transformed along the first axis, by the kernel's spectrum.
 
-        The transpose of `forward_strip` but for the inverse transform along the first axis, which
-        all kinds share. The strip is overwritten.
+        This is the transpose of `forward_strip`, except for the inverse transform along the first
+        axis, which all kinds share. The strip is overwritten.
         """
         product = fft_columns(strip)
         product *= self.spectrum[number]

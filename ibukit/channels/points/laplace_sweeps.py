@@ -17,8 +17,8 @@ from ibukit.channels.points import _laplace_kernels
 class LaplaceChannel(Channel):
     """Reports between two neighbours of a line, O(k + s).
 
-    M_xz = low_z decay^(below_z - x) for the secrets x <= below_z, high_z decay^(x - below_z - 1)
-    for those above.
+    M_xz = low_z decay^(below_z - x) for the secrets x <= below_z, and high_z decay^(x - below_z -
+    1) for the secrets above.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class LaplaceChannel(Channel):
     @property
     @override
     def n_roundings(self) -> float:
-        # As of a line: two sweeps of k steps that multiply and add, and a factor before each.
+        # As on a line: two sweeps of k steps that multiply and add, and a factor before each.
         return 4 * self.k + 4 + most_at_a_place(self.below + 1, self.k + 1)
 
     @override

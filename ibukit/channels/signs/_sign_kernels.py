@@ -208,7 +208,7 @@ def hadamard_rows(
 def hadamard_agreed(
     places: NDArray[np.int32], order: int, group: Ints, column: Ints, minus: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """True if some secret agrees with each report; mostly the first or second one does."""
+    """True for each report with which some secret agrees; mostly the first or second one does."""
     agreed = np.zeros(column.size, dtype=np.bool_)
     for z in range(column.size):
         for x in range(places.shape[1]):

@@ -16,7 +16,7 @@ from ibukit.channels.dense import lower_gram
 from ibukit.channels.signs import _sign_kernels
 
 # Reports of a group from which a Gram matrix by transforms and one look-up for each pair of secrets
-# takes less time than by BLAS from the entries.
+# takes less time than one by BLAS from the entries.
 MIN_REPORTS_FOR_TRANSFORM = 30
 
 
@@ -25,10 +25,11 @@ class HadamardChannel(Channel):
     r"""Hadamard signs by the fast Walsh-Hadamard transform, :math:`O(K\,\log K)`.
 
     :math:`M_{xz}=\mathrm{scale}_z` times `high` if the sign of secret x in the column of report z
-    is the report's own, else `low`. Signs are those of Sylvester's matrix: :math:`H_{rc}` is -1 to
-    the number of bits that r and c share, of `order` rows. Several such matrices may stand on a
-    diagonal: where the secret's row is in another block than the report's column, the entry is
-    `low`. In each group of reports (a row of a sketch, say) the secrets have rows of their own.
+    is the report's own, else `low`. Signs are those of Sylvester's matrix of `order` rows:
+    :math:`H_{rc}` is -1 to the power of the number of bits that r and c share. Several such
+    matrices may stand on a diagonal: where the secret's row is in another block than the report's
+    column, the entry is `low`. In each group of reports (a row of a sketch, say) the secrets have
+    rows of their own.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class HadamardChannel(Channel):
     group : ndarray of int, shape (s,)
         The group of each report.
     column : ndarray of int, shape (s,)
-        Of each report, block * order + column.
+        For each report, block * order + column.
     minus : ndarray of bool, shape (s,)
         Whether the report's own sign is -.
     low, high : float
