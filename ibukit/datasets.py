@@ -420,6 +420,6 @@ def _content(name: str) -> bytes:
     if actual != recorded.get(name):
         raise DataChanged(
             f"{DATA / name} has SHA-256 {actual}, recorded is {recorded.get(name)}: restore the "
-            "file, or, if the change is meant, write its new hash into SHA256SUMS"
+            "file; write a new hash into SHA256SUMS only if you changed the file on purpose"
         )
     return content

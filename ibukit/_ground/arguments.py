@@ -263,8 +263,8 @@ def refuse_total(name: str, total: float, whole: bool = True) -> None:
     if not total < (MIN_TOO_MANY if whole else math.inf):
         raise TooLarge(
             f"{name} must sum to less than {'2^63' if whole else '1.8e308'}, got {total:.3g} "
-            "in total: divide them by a common factor; estimates stay as they are, "
-            "standard errors grow by the root of the factor"
+            "in total: divide all of them by the same number (and round counts to whole numbers); "
+            "estimates stay as they are, but standard errors must be divided by its root"
         )
 
 

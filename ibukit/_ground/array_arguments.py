@@ -15,6 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit.errors import AlphabetMismatch
 
+# What to do about a missing value, in messages.
+WITHOUT_IT = (
+    "enter it, or remove it with what belongs to it in other arguments, which is right only if "
+    "missing ones are like the others"
+)
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -36,7 +42,7 @@ def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
         array = array.astype(np.float64)
         bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
         if bad.any():
-            lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
+            lost = f" (a missing value: {WITHOUT_IT})" if np.isnan(array[bad][0]) else ""
             raise ValueError(
                 f"{name} must be whole numbers, got {array[bad][0]} at index"
                 f" {first_index(bad)}{lost}"
@@ -50,7 +56,7 @@ def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Convert an array of Python numbers to a numeric one; the error names any other element."""
     for index, value in enumerate(array.ravel().tolist()):
         if is_missing(value):
-            raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
+            raise ValueError(f"{name} has a missing value at index {index}: {WITHOUT_IT}")
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ValueError(f"{name} must be whole numbers, got {value!r} at index {index}")
     return np.array(array.tolist())
@@ -121,9 +127,7 @@ def whole_array(name: str, values: Any) -> NDArray[Any]:
     """Return `values` as an array; refuse masked values, sets, mappings, iterators and strings."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         index = first_index(np.ma.getmaskarray(values))
-        raise ValueError(
-            f"{name} has a missing value (masked) at index {index}: leave it out yourself"
-        )
+        raise ValueError(f"{name} has a missing value (masked) at index {index}: {WITHOUT_IT}")
     if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
         raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
     try:
@@ -144,7 +148,7 @@ def numbers(
     """
     rows = values if isinstance(values, (list, tuple)) else [values]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
-        raise error(f"{name} must be {what}, got a missing value (masked): leave it out yourself")
+        raise error(f"{name} must be {what}, got a missing value (masked): {WITHOUT_IT}")
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":

@@ -212,7 +212,8 @@ def robust_mle(
     share = float(joint.distribution[k:].sum())
     if share >= 1:
         raise ValueError(
-            f"tally has no honest report left: adversaries who send {reports[0]} explain all"
+            f"tally has no honest report left: adversaries who send {reports[0]} account for all "
+            "of its reports"
         )
     # The estimate of the honest people: their part of the joint distribution, normalised.
     estimate = replace(

@@ -52,8 +52,8 @@ def _sampler(part: TallyPart, k: int) -> Sampler:
     if 8.0 * k * len(counts) > MAX_BYTES:
         raise TooLarge(
             f"method='gibbs' would write out {k} x {len(counts)} numbers of {part.mechanism}, "
-            f"{8.0 * k * len(counts):.3g} bytes (at most {MAX_BYTES:.3g}): tally fewer reports, or "
-            "merge secrets"
+            f"{8.0 * k * len(counts):.3g} bytes (at most {MAX_BYTES:.3g}): tally fewer "
+            "reports, drawn from them at random, or merge reports and add up their columns"
         )
     # The mixture of the module's docstring: the least entry of each column, and the excess over it.
     columns = np.ascontiguousarray(channel.rows(np.arange(k)).T)

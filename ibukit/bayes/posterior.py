@@ -203,8 +203,9 @@ class Posterior(arguments.ReadOnlyArrays):
         if (secrets < 0).any():
             row = int((secrets < 0).argmax())
             raise ValueError(
-                "of must weigh all secrets but one alike where the posterior is exact, question "
-                f"{row} has other weights: draw the posterior with method='gibbs'"
+                "where the posterior is exact, of must give all secrets except one the same "
+                f"weight, but question {row} has other weights: draw the posterior with "
+                "method='gibbs'"
             )
         # The functional is b + c theta_x, so its quantiles are those of theta_x mapped; c < 0 swaps
         # them.

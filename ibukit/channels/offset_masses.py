@@ -36,9 +36,9 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     if north * east > MAX_CELLS:
         sides, unit = "{:g} x {:g}".format(*grid.cell_shape), grid.unit or "unit of distance"
         raise ValueError(
-            f"epsilon must be larger: at {epsilon:g} per {unit} the noise spreads over "
-            f"{north:.3g} x {east:.3g} cells of {sides} {grid.unit or 'units'} "
-            f"(at most {MAX_CELLS} in total); take larger cells"
+            f"alphabet must have larger cells: at epsilon={epsilon:g} per {unit} the noise spreads "
+            f"over {north:.3g} x {east:.3g} cells of {sides} {grid.unit or 'units'}, and at most "
+            f"{MAX_CELLS} in total are accepted; take larger cells before reports are made"
         )
     return math.ceil(north), math.ceil(east)
 

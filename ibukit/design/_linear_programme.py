@@ -207,7 +207,8 @@ def _solve_with_guesses(
         np.put_along_axis(new, cheapest, np.take_along_axis(missing, cheapest, axis=1), axis=1)
         if not (new & ~guesses).any():
             raise Unsolved(
-                "HiGHS left out a guess that it was given; losses closer in size may help"
+                "the solver HiGHS ignored one of the adversary's guesses, as it may if losses "
+                "differ much in size"
             )
         guesses |= new
 
@@ -236,7 +237,7 @@ def _solution(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> An
     }
     solution: Any = linprog(c, **rows, method="highs-ds", options=OPTIONS)  # type: ignore[call-overload]
     if solution.x is None or solution.status != 0:
-        raise Unsolved(f"HiGHS did not solve the linear programme: {solution.message}")
+        raise Unsolved(f"the solver HiGHS did not solve the linear programme: {solution.message}")
     return solution
 
 

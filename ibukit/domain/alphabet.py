@@ -425,7 +425,8 @@ def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
     if cells > MAX_LABELS:
         raise TooLarge(
             f"reports must not lie so far apart: between them are {cells:.3g} elements of "
-            f"{alphabet!r}, more than {MAX_LABELS}; look at the farthest, or count in larger units"
+            f"{alphabet!r}, more than {MAX_LABELS}; look at the farthest, and count in larger "
+            "units only before reports are made"
         )
 
 

@@ -46,8 +46,8 @@ def matrix_of(mechanism: Any) -> Floats:
     if not callable(getattr(mechanism, "matrix", None)):
         raise TypeError(
             "mechanism must have a matrix, which takes reports that can be listed, got "
-            f"{mechanism!r}; make an array a MatrixMechanism, and replace noise without an end by "
-            "the truncated kind"
+            f"{mechanism!r}; pass an array as a MatrixMechanism, and for noise without an end the "
+            "truncated kind, with reports beyond its ends moved to the ends"
         )
     return mechanism.matrix()
 
@@ -65,10 +65,10 @@ def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
             continue
         if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
             raise MechanismMismatch(
-                f"tallies add up only if reports get lost alike in both, got {mechanisms[0]} and "
-                f"{mechanism}; if each secret is sent through one of them with known "
-                "probabilities, set their matrices, times these, side by side in one "
-                "MatrixMechanism with efficiency=True"
+                f"tallies can be added only if both mechanisms lose reports alike, got "
+                f"{mechanisms[0]} and {mechanism}; if each secret is sent through one of them with "
+                "known probabilities, multiply each matrix by its probability, set the products "
+                "side by side, and pass them to one MatrixMechanism with efficiency=True"
             )
 
 

@@ -202,10 +202,11 @@ def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
 def _refuse_region(box: Bounds, size: float) -> NoReturn:
     south, north, west, east = box
     raise ValueError(
-        "points must be a region of the globe, and cell_size a part of it: they lie between lat "
-        f"{south} and {north}, lon {west} and {east}, and the cells are of {size:g} m. Cells "
-        "equal in degrees cannot contain a pole or cross longitude 180; Grid.from_bounds(...) "
-        "takes any box that does not reach beyond these"
+        "points, covered by cells of cell_size, must stay clear of the poles and of longitude 180, "
+        f"and span at most 180 degrees: they lie between lat {south} and {north}, lon {west} and "
+        f"{east}, and the cells are of {size:g} m. Cells that are equal in degrees cannot contain "
+        "a pole or cross longitude 180; Grid.from_bounds(...) takes any box between lat -90 and "
+        "90, lon -180 and 180"
     )
 
 

@@ -45,9 +45,9 @@ def refuse_missing(missing: Any, name: str) -> None:
     """Raise ValueError at the first label that is missing."""
     if np.any(missing):
         raise ValueError(
-            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones "
-            'out yourself, or count the whole table by Tally.from_table(..., missing="drop"); both '
-            "are right only if they are like the others"
+            f"{name} has a missing value at index {int(np.argmax(missing))}: remove missing "
+            'ones before the call, or count the table by Tally.from_table(..., missing="drop"); '
+            "both are right only if they are like the others"
         )
 
 

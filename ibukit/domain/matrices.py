@@ -51,7 +51,8 @@ def read_matrix(
     rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
         raise InvalidDistribution(
-            f"{name} must not have masked entries; fill them, or leave the row or column out"
+            f"{name} must not have masked entries: enter the numbers that belong there; leaving a "
+            "row or column out changes the estimate"
         )
     try:
         converted = np.asarray(matrix)

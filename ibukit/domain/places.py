@@ -102,7 +102,8 @@ def coordinates(lat: Any, lon: Any) -> tuple[Floats, Floats]:
 def _floats(name: str, values: Any) -> Floats:
     if np.ma.is_masked(values):
         raise AlphabetMismatch(
-            f"{name} must not be masked: leave points without a position out yourself"
+            f"{name} must not be masked: remove points without a position before the call, which "
+            "is right only if they are like the others"
         )
     return np.atleast_1d(arguments.numbers(name, values, "degrees, one number for each point"))
 
@@ -113,8 +114,8 @@ def refuse_missing(lat: Floats, lon: Floats) -> tuple[Floats, Floats]:
     if missing.any():
         raise AlphabetMismatch(
             f"lat and lon must be numbers, {missing.sum()} of {missing.size} points have NaN, the "
-            f"first at index {int(np.argmax(missing))}: leave points without a position out "
-            "yourself"
+            f"first at index {int(np.argmax(missing))}: remove these points before the call, which "
+            "is right only if they are like the others"
         )
     return lat, lon
 
@@ -126,8 +127,9 @@ def in_degrees(points: Any, name: str) -> Any:
     if absent.any():
         raise AlphabetMismatch(
             f"{name} must all have a place, {absent.sum()} of {absent.size} are missing, empty or "
-            f"not a number, the first at index {geometry.index[int(np.argmax(absent))]!r}: leave "
-            f"them out yourself, e.g. by {name}[{name}.geometry.bounds.notna().all(axis=1)]"
+            f"not a number, the first at index {geometry.index[int(np.argmax(absent))]!r}: remove "
+            "them, which is right only if they are like the others, e.g. by "
+            f"{name}[{name}.geometry.bounds.notna().all(axis=1)]"
         )
     if geometry.crs is None:
         raise ValueError(
@@ -138,7 +140,8 @@ def in_degrees(points: Any, name: str) -> Any:
     degrees = geometry.to_crs(4326)
     if not np.isfinite(degrees.bounds.to_numpy()).all():
         raise AlphabetMismatch(
-            f"{name} must lie where {geometry.crs.name} does; some have no longitude and latitude"
+            f"{name} must lie in the area for which {geometry.crs.name} is defined; some cannot be "
+            "converted to longitude and latitude: check these, and that the CRS is theirs"
         )
     return degrees
 
@@ -162,7 +165,10 @@ def number_pairs(
             kind = pair.kind
             values = _side_by_side(values, (pair.north, pair.east), name)
     if np.ma.is_masked(values):
-        raise AlphabetMismatch(f"{name} must not be masked: leave what is missing out yourself")
+        raise AlphabetMismatch(
+            f"{name} must not be masked: remove what is missing before the call, which is right "
+            "only if it is like the rest"
+        )
     # Pairs must be numbers; anything else is named in the message.
     array = _array(values)
     if array is None or (array.size and array.shape[1:] != (2,)):
@@ -177,7 +183,8 @@ def number_pairs(
 
         if pandas.isna(array).any():
             raise AlphabetMismatch(
-                f"{name} must not be missing: leave what is missing out yourself"
+                f"{name} must not be missing: remove what is missing before the call, which is "
+                "right only if it is like the rest"
             )
         raise ValueError(f"{name} must be {forms}, got an array of type {array.dtype}")
     # An empty list becomes an array of floats in numpy, but no points are no geographic points.

@@ -158,7 +158,8 @@ def refuse_not_finite(xy: Floats, name: str) -> None:
         first = int(np.argmax(bad))
         raise AlphabetMismatch(
             f"{name} must be finite numbers, got {xy[first]} at index {first}, NaN where one is "
-            "missing: leave missing ones out yourself"
+            "missing: remove missing ones before the call, which is right only if they are like "
+            "the others"
         )
 
 

@@ -28,7 +28,8 @@ def certificate_of(distribution: Floats, tally: Tally | None, status: Status) ->
     """Return the certificate; `Estimate.certificate` documents it."""
     if tally is None:
         raise NotCertified(
-            "the certificate is about reports, and the estimate has no tally: keep it, as mle does"
+            "the certificate needs the reports, but this estimate has no tally: take one that "
+            "still has its tally, as mle(tally) returns it"
         )
     if status is Status.OFF_SIMPLEX:
         raise NotCertified(

@@ -67,8 +67,9 @@ def _mechanism_of(mechanism: Any, tally: Tally | None, alphabet: Alphabet) -> An
             raise ValueError("mechanism must be given: the estimate has no tally that knows it")
         if len(tally.parts) > 1:
             raise ValueError(
-                f"mechanism must be given: the tally pools reports of {len(tally.parts)}, and a "
-                "report means something else under each"
+                f"mechanism must be given: the tally pools the reports of {len(tally.parts)} "
+                "mechanisms, and a report means something else under each; pass the one that made "
+                "these reports"
             )
         return tally.parts[0].mechanism
     mechanism = require_mechanism(mechanism)

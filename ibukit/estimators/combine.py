@@ -220,10 +220,10 @@ def combine_mechanisms(
     # Decided from the returned method, so wrappers around `inv` are accepted.
     if unary and len(parts) > 1 and estimate.method not in NAMES:
         raise ValueError(
-            "estimator must return what inv returns for several unary encodings, got "
-            f"{estimator!r}: their average is a unary encoding only for each bit alone, so it "
-            "has no likelihood; for the maximum likelihood of all reports use ibu(tally) or "
-            "mle(tally)"
+            "estimator must be inv, or call it, for several unary encodings, got "
+            f"{estimator!r}: their average is a unary encoding for each bit alone, but not for "
+            "whole reports, so it has no likelihood; for the maximum likelihood of all reports use "
+            "ibu(tally) or mle(tally)"
         )
     method = f"[{_name(estimator, [estimate], parts)}]_M"
     # Likelihood and gap are computed anew, under each report's own mechanism.

@@ -109,8 +109,8 @@ def lock(file: IO[Any], name: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataChanged(
-            f"path must be written by one at a time, but another is writing {name} now: give "
-            "each its own file"
+            f"path must be written by one program at a time, but another is writing {name} now: "
+            "give each program its own file"
         ) from None
     except OSError as error:
         if error.errno not in UNSUPPORTED:

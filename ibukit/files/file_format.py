@@ -88,8 +88,8 @@ def _refuse_other(checksum: str | None, path: Path) -> None:
         head = HEAD.fullmatch(file.readline(MAX_HEAD))
     if head is None or head[3].decode() != checksum:
         raise DataChanged(
-            f"path must be as this object left it, but {path} was written by another since: begin "
-            "again from the file, and let one object write it"
+            f"path must be as this object left it, but another object has written {path} since: "
+            "begin again from the file, and let only one object write it"
         )
 
 

@@ -106,13 +106,13 @@ def _read(path: Path, lines: list[bytes], header: dict[str, Any]) -> dict[Key, R
         if end is not None and _checksum(rest) != end[1]:
             raise DataChanged(
                 f"path must be as replicate wrote it, but line {number} of {path} was changed; "
-                "take it out"
+                "delete this line, and replicate computes it again"
             )
         entry = _parsed(rest)
         if not _is_repetition(entry, header["estimators"]):
             raise ForeignFile(
                 f"path must hold a repetition in each line, but line {number} of {path} does not; "
-                "take it out"
+                "delete this line, and replicate computes what is missing"
             )
         finished.setdefault((entry["mechanism"], entry["repetition"]), entry["estimators"])
     return finished

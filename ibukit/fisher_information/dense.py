@@ -146,9 +146,10 @@ def _directions(matrix: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     k = len(matrix)
     if k > max_factorised_order():
         raise TooLarge(
-            f"standard errors of {k} secrets: the reports leave directions undetermined, and these "
-            f"can be told from the others for at most {max_factorised_order()} secrets; take a "
-            "coarser alphabet, or one of only the secrets that have mass"
+            f"standard errors of {k} secrets cannot be computed: the reports leave some "
+            "combinations of probabilities undetermined, and these can be found for at most "
+            f"{max_factorised_order()} secrets; take a coarser alphabet, or one of only the "
+            "secrets that were known beforehand to have mass"
         )
     values, vectors = eigh(matrix, overwrite_a=True, driver="evd")
     return values, vectors, values <= FLAT_EIGENVALUE * k * values[-1]

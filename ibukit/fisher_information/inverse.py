@@ -29,8 +29,9 @@ def _has_trials(tally: Tally) -> bool:
     if tally.weighted:
         raise WeightsRefused(
             "tally must hold whole counts where its matrix was measured, got weights: errors of "
-            "the survey and of the trials are not known together; with the mechanism's matrix() in "
-            "a MatrixMechanism the matrix is taken as known, and errors are then too small"
+            "the survey and of the trials are not known together. Report the estimate without "
+            "errors: with the mechanism's matrix() in a MatrixMechanism the matrix is taken as "
+            "known, and they are too small"
         )
     return True
 

@@ -71,10 +71,10 @@ def _by_events(request: IntervalRequest, by: str | None, seed: int) -> Ends:
     others = np.array(left)
     if others.any() and by is not None:
         raise ValueError(
-            "of must be questions that one event of the reports answers, for by='binomial' and one "
-            "mechanism: shares and sums of several under k-RR, and single shares under unary "
-            f"encodings and subset selection; question {int(np.argmax(others))} is not one of "
-            "them: take by='region'"
+            "with by='binomial' and one mechanism each question in of must depend on a single "
+            "event of the reports: a share or a sum of shares under k-RR, a single share under "
+            f"unary encodings and subset selection; question {int(np.argmax(others))} does not: "
+            "take by='region'"
         )
     if others.any():
         rest = replace(request, functionals=functionals.part(others))

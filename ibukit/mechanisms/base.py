@@ -177,8 +177,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         """
         raise ValueError(
             f"mechanism must have reports that can be listed, got {self}; take a truncated kind if "
-            "there is one, else a MatrixMechanism of enough of its reports, with one more column "
-            "for the rest: either has a little less information"
+            "there is one (reports beyond its ends must then be moved to the ends), else a "
+            "MatrixMechanism with a column for each of its likelier reports and one for all the "
+            "rest: either has a little less information"
         )
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:

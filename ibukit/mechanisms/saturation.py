@@ -36,9 +36,9 @@ def refuse_saturated(reports: Ints) -> None:
     cut = (reports == LIMITS.max) | (reports == LIMITS.min)
     if cut.any():
         raise AlphabetMismatch(
-            f"reports contains {reports[cut][0]}, an end of 64 bits, where sums are cut: it "
-            "stands for all values beyond, and its likelihood is not known; count from a nearer "
-            "origin, or leave such reports out as lost ones"
+            f"reports contains {reports[cut][0]}, an end of the numbers of 64 bits: all values "
+            "beyond it are reported as this one, and its likelihood is not known; count from a "
+            "nearer origin before reports are made (leaving such reports out biases the estimate)"
         )
 
 

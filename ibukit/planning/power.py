@@ -183,8 +183,9 @@ class PlannedTest(NamedTuple):
                 found.append((halfway, variance(theta) + variance(there)))
         if not found:
             raise ValueError(
-                f"difference must be smaller, got {self.difference:g}: no distribution differs by "
-                "so much from near"
+                f"difference must be smaller, got {self.difference:g}: from near the answer can "
+                f"rise by less than {float(w.max() - w @ theta):.3g}, and fall by less than "
+                f"{float(w @ theta - w.min()):.3g}"
             )
         null, other = max(found, key=sum)
         return math.sqrt(null), math.sqrt(other)

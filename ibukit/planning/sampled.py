@@ -56,9 +56,10 @@ class SimulatedVariances:
             values, axes = np.linalg.eigh(information)
             if values[0] <= MIN_INFORMATION_SHARE * values[-1]:
                 raise NotInvertible(
-                    f"the reports of {self.mechanism} hardly identify the distribution: one "
-                    f"direction has less than {MIN_INFORMATION_SHARE:.0e} of the information of "
-                    "another, which simulated reports cannot tell from none; take fewer secrets"
+                    f"the reports of {self.mechanism} hardly identify the distribution: of one "
+                    f"combination of probabilities they tell less than {MIN_INFORMATION_SHARE:.0e} "
+                    "of what they tell of another, and simulated reports cannot tell that from "
+                    "nothing; take fewer secrets"
                 )
             along = basis @ axes
             questions = np.eye(k) if weights is None else weights.T

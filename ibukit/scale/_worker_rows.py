@@ -73,8 +73,8 @@ class WorkerPartitions(Partitions):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a tally whose reports are on Dask workers stays with its client; of an estimate, "
-            "dataclasses.replace(estimate, tally=None) can be pickled"
+            "a tally whose reports are on Dask workers cannot be pickled, because it stays with "
+            "its client; to pickle an estimate, take dataclasses.replace(estimate, tally=None)"
         )
 
 

@@ -222,10 +222,12 @@ def maximise(
         raise ValueError(
             f"counts must be above 0, got {weights.min()}; take the reports that were seen"
         )
-    least = channel.forward(np.full(channel.k, 1 / channel.k)).min()
+    seen = channel.forward(np.full(channel.k, 1 / channel.k))
+    least = seen.min()
     if np.isnan(least):
         raise ValueError(
-            "channel must have finite entries, but it has NaN: fill them, or leave out the reports"
+            f"channel must have finite entries, but report {int(np.isnan(seen).argmax())} has NaN: "
+            "enter the probabilities that belong there; leaving the report out biases the estimate"
         )
     if not least > 0:
         raise ImpossibleReport(

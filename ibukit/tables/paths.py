@@ -67,7 +67,7 @@ def data_files(paths: list[str]) -> list[DataFile]:
         raise ValueError(
             "table must be files of one format, got Parquet and text: count each on its own, as "
             "by the patterns 'folder/*.parquet' and 'folder/*.csv', if they do not hold the same "
-            "reports; tallies add"
+            "reports; their tallies can be added"
         )
     # A value that some files lack is no column of the table.
     common = set.intersection(*(set(file.partition) for file in files))
@@ -103,8 +103,8 @@ def _expand(path: str) -> list[DataFile]:
     ]
     if not files:
         raise FileNotFoundError(
-            f"table {path!r} must be a file, a folder of files or a pattern: there is no file"
-            + (", but of hidden ones, whose names begin with _ or ." if found else "")
+            f"table {path!r} must be a file, a folder of files or a pattern, but no file was found"
+            + (" except hidden ones (names with _ or . first), which are not read" if found else "")
         )
     return files
 

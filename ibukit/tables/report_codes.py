@@ -108,7 +108,8 @@ def _finder(alphabet: Alphabet, textual: bool) -> Callable[[Any], int]:
     if textual and len(code_of_text) < len(labels):
         twice = next(str(a) for i, a in enumerate(labels) if code_of_text[str(a)] != i)
         raise AlphabetMismatch(
-            f"labels must differ as text in a file, {twice!r} stands for two of them"
+            f"labels must differ as text in a file, but {twice!r} stands for two of them: pass the "
+            "table as a frame, whose columns have types"
         )
 
     def find(value: Any) -> int:

@@ -148,7 +148,8 @@ def survey_columns(
     if names["replicate_weights"] and (names["strata"] or names["clusters"]):
         raise ValueError(
             "replicate_weights must be given without strata and clusters, which they already "
-            f"express, got strata={strata!r}, clusters={clusters!r}; leave one of the two out"
+            f"express, got strata={strata!r}, clusters={clusters!r}; leave these out, or "
+            "replicate_weights"
         )
     if len(names["replicate_weights"]) == 1:
         raise ValueError(

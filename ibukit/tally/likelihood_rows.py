@@ -92,8 +92,8 @@ class LikelihoodRows(arguments.ReadOnlyArrays):
         largest = rows.max(axis=1)
         if not np.isfinite(largest).all():
             raise InvalidDistribution(
-                f"L must have finite entries, got inf in row {int(np.argmax(largest))}: of "
-                "log-likelihoods subtract the largest of each row before taking exp"
+                f"L must have finite entries, got inf in row {int(np.argmax(largest))}: if "
+                "L comes from log-likelihoods, subtract the largest of each row before taking exp"
             )
         if not largest.all():
             raise ImpossibleReport(

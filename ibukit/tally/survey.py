@@ -142,8 +142,9 @@ class Survey(arguments.ReadOnlyArrays):
         """
         if len({len(survey.replicates) for survey in surveys}) > 1:
             raise WeightsRefused(
-                "weighted tallies add only if they have equally many replicate weights, or none, "
-                f"got {sorted({len(survey.replicates) for survey in surveys})}: estimate each alone"
+                "weighted tallies can be added only if they have equally many replicate weights, "
+                f"or none, got {sorted({len(survey.replicates) for survey in surveys})}: estimate "
+                "each alone"
             )
         strata, strata_of = _names([name for each in surveys for name in each.strata])
         clusters, clusters_of = _names([name for each in surveys for name in each.clusters])
@@ -314,13 +315,14 @@ class Survey(arguments.ReadOnlyArrays):
         if not 1 / MAX_RATIO_OF_SUMS <= mean <= MAX_RATIO_OF_SUMS:
             raise WeightsRefused(
                 "replicate weights must include the weight itself and so have about its sum, "
-                f"got {mean:.3g} times it on average; multiply factors by the weight first"
+                f"got {mean:.3g} times it on average; if they are factors, multiply each by the "
+                "weight"
             )
         moved = float(self.deviations.sum())
         if not moved > 0:
             raise WeightsRefused(
-                "replicate weights must differ from the weights, or they tell no error: all of "
-                "them are equal to these"
+                "replicate weights must differ from the weights, or they say nothing about "
+                "standard errors: all of them are equal to the weights"
             )
         return float(self.squares.sum()) / moved
 

@@ -752,7 +752,7 @@ def _refuse_other_secrets(tallies: Sequence[Tally]) -> None:
     for tally in tallies:
         if _secrets(tally) != _secrets(first):
             raise AlphabetMismatch(
-                f"tallies add only over the same secrets, got {_secrets(first)!r} and "
+                f"tallies can be added only over the same secrets, got {_secrets(first)!r} and "
                 f"{_secrets(tally)!r}"
             )
 

@@ -88,7 +88,7 @@ class TallyGroups(Mapping[Any, Any]):
             return NotImplemented
         if self.names != other.names:
             raise ValueError(
-                "groups add only if the same columns name them, in one order, got "
+                "groups can be added only if the same columns name them, in the same order, got "
                 f"{self.names} and {other.names}"
             )
         tallies = {

@@ -26,7 +26,7 @@ def refuse_overflow(**given: Any) -> Iterator[None]:
     except ArithmeticError:
         values = ", ".join(f"{name}={value:g}" for name, value in given.items())
         raise ValueError(
-            f"{' and '.join(given)} must be such that the result does not overflow, got {values}"
+            f"{' and '.join(given)} must be less extreme, or the result overflows, got {values}"
         ) from None
 
 

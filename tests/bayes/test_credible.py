@@ -205,9 +205,7 @@ def test_what_is_exact_has_no_error():
     for errors in (posterior.interval_errors(0.9), posterior.interval_errors(0.9, of=np.eye(3))):
         np.testing.assert_array_equal(errors, np.zeros((2, 3)))
     assert posterior.interval_errors(0.9, of=[0, 1, 0]) == (0.0, 0.0)
-    with pytest.raises(
-        ValueError, match="of must weigh all secrets but one alike where the posterior is exact"
-    ):
+    with pytest.raises(ValueError, match="of must give all secrets except one the same weight"):
         posterior.interval(0.9, of=[[1, 0, 0], [0, 1, 3]])
 
 

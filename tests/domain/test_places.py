@@ -295,7 +295,7 @@ def test_what_is_no_point_is_refused(points, said):
 
 def test_a_place_that_another_crs_does_not_have():
     nowhere = geopandas.GeoSeries([shapely.Point(1e12, 1e12)] * 2, crs=UTM18)
-    with pytest.raises(ik.errors.AlphabetMismatch, match="some have no longitude and latitude"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="some cannot be converted to longitude"):
         MANHATTAN.locate(nowhere, "nearest")
 
 

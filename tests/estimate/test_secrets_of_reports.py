@@ -68,7 +68,7 @@ def test_rows_of_likelihoods_are_numbered():
 def test_a_pool_needs_to_know_the_mechanism():
     other = ik.RandomizedResponse(PLANS, epsilon=0.5)
     estimate = ik.mle(KRR.tally_counts([500, 300, 200]) + other.tally_counts([5, 3, 2]))
-    with pytest.raises(ValueError, match="mechanism must be given: the tally pools reports of 2"):
+    with pytest.raises(ValueError, match="must be given: the tally pools the reports of 2"):
         estimate.given(["gold"])
     right = by_hand(estimate.distribution, other.matrix()[:, 2])
     assert np.allclose(estimate.given(["gold"], other), right)

@@ -158,7 +158,7 @@ def test_bad_input_to_combine_mechanisms(tally, estimator, error, said):
 def test_several_unary_encodings_have_no_average_with_a_likelihood(estimator):
     tally = BITS.tally(ROW) + ik.Rappor(4, 2.0).tally(ROW)
     with pytest.raises(
-        ValueError, match=r"estimator must return what inv returns for several unary .*got .*mle\("
+        ValueError, match=r"estimator must be inv, or call it, for several unary .*got .*mle\("
     ):
         ik.combine_mechanisms(tally, estimator)
     assert ik.combine_mechanisms(tally, partial(ik.inv, post="none")).method == "[RAP]_M"
@@ -183,6 +183,6 @@ def test_a_mechanism_without_reports_is_refused_before_it_is_pooled(nothing):
 def test_different_secrets_do_not_pool():
     with pytest.raises(
         ik.errors.AlphabetMismatch,
-        match=r"tallies add only over the same secrets, got Line\(0, 3\).*0, 4",
+        match=r"tallies can be added only over the same secrets, got Line\(0, 3\).*0, 4",
     ):
         TWO + ik.RandomizedResponse(5, 1.0).tally([0])

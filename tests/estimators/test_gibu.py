@@ -182,7 +182,7 @@ def test_different_secrets_do_not_pool():
     for other in (ik.Line(1, 4), ik.Line(0, 4), ik.Alphabet(["a", "b", "c", "d"])):
         with pytest.raises(
             ik.errors.AlphabetMismatch,
-            match=r"tallies add only over the same secrets.*Line\(0, 3\)",
+            match=r"tallies can be added only over the same secrets.*Line\(0, 3\)",
         ):
             ik.gibu([one, ik.RandomizedResponse(other, 1.0).tally([1], codes=True)])
 

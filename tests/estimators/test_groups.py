@@ -181,7 +181,7 @@ def test_bad_uses_of_groups_are_refused(frame):
     with pytest.raises(KeyError, match="is not among the 12 groups"):
         _ = ik.mle(groups)["XX", 1]
     other = ik.Tally.from_table(frame, MECHANISMS, by="version", groups="country")
-    with pytest.raises(ValueError, match="groups add only if the same columns name them"):
+    with pytest.raises(ValueError, match="groups can be added only if the same columns name them"):
         _ = groups + other
     with pytest.raises(ValueError, match="tol must"):
         ik.mle(groups, tol=-1)

@@ -139,7 +139,7 @@ def test_other_alphabets_do_not_add():
         ik.LinearGeometric(ik.Line(None, None), 1.0).tally([1, 5]),
         ik.LinearGeometric(ik.Line(1, 5), 1.0).tally([1]),
     ):
-        with pytest.raises(ik.errors.AlphabetMismatch, match="add only over the same secrets"):
+        with pytest.raises(ik.errors.AlphabetMismatch, match="added only over the same secrets"):
             endless + other
 
 

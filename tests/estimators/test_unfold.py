@@ -181,7 +181,7 @@ def test_tallies_add_where_reports_get_lost_alike():
         ik.MatrixMechanism(RESPONSE * 0.9, efficiency=True),
     ):
         with pytest.raises(
-            ik.errors.MechanismMismatch, match="tallies add up only if reports get lost alike"
+            ik.errors.MechanismMismatch, match="tallies can be added only if both mechanisms lose"
         ):
             both + wrong.tally_counts([1, 1, 1])
 

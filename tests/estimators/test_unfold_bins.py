@@ -86,7 +86,7 @@ def test_labels_of_two_dimensions(counts):
         (COUNTS, TABLE, None, "counts must have one number"),
         (COUNTS.ravel(), FOUR[0], None, r"matrix must have two dimensions, or four .*\(3, 4, 2\)"),
         (COUNTS.ravel(), FOUR[..., None], None, "matrix must have two dimensions, or four"),
-        ([[1, 2], [3]], FOUR, None, "counts must have rows of one length"),
+        ([[1, 2], [3]], FOUR, None, "counts must have rows of the same length"),
         (COUNTS, [[[[0.5]], [[0.5, 0.5]]]], None, "matrix must have two dimensions, or four"),
     ],
 )

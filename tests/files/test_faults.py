@@ -278,7 +278,9 @@ def test_a_second_run_on_a_journal_gets_an_error(tmp_path):
     with journal.open_journal(path, QUESTION) as (_, write):
         write(("k-RR", 0), ROWS["k-RR", 0])
         before = path.read_bytes()
-        with pytest.raises(ik.errors.DataChanged, match="path must be written by one at a time"):
+        with pytest.raises(
+            ik.errors.DataChanged, match="path must be written by one program at a time"
+        ):
             lines_of(path)
         assert path.read_bytes() == before
         write(("k-RR", 1), ROWS["k-RR", 1])
@@ -292,7 +294,7 @@ def _one_by_one(path, name, number):
             lines_of(path, {left[-1]: ROWS["k-RR", 0]})
             left.pop()
         except ik.errors.DataChanged as error:
-            if "one at a time" not in str(error):
+            if "one program at a time" not in str(error):
                 raise
 
 

@@ -92,7 +92,7 @@ CASES = {
         lambda: KRR.tally_counts([1, np.nan, 3]),
         "counts",
         "index 1",
-        "leave it out",
+        "enter it, or remove it",
     ),
     "truth values": (lambda: KRR.tally_counts([True, False, True]), "counts", "bool"),
     "too few counts": (lambda: KRR.tally_counts([1, 2]), "counts", "3 elements", "got 2"),
@@ -182,7 +182,7 @@ CASES = {
         "only if they are like the others",
     ),
     "a series for a table": (lambda: table(TABLE["report"]), "table", "Series", "tally(reports)"),
-    "a folder that is not there": (lambda: table("/none/x.parquet"), "table", "there is no file"),
+    "a folder that is not there": (lambda: table("/none/x.parquet"), "table", "no file was found"),
     "groups that are not there": (lambda: table(groups="country"), "groups", "'country'"),
     "a weight below 0": (
         lambda: table(TABLE.assign(n=[-1.0, 1, 1, 1]), count="n", weighted=True),
@@ -316,7 +316,7 @@ CASES = {
     "a report of a pool": (
         lambda: ik.mle(TALLY + of_epsilon(1.0).tally_counts([1, 2, 3])).given(["a"]),
         "mechanism",
-        "pools reports of 2",
+        "pools the reports of 2",
     ),
     "a seed for a generator": (lambda: KRR.randomize(["a"], 0), "rng", "got 0", "default_rng"),
     "one secret released": (lambda: KRR.release("a"), "secrets", "'a', which is one"),

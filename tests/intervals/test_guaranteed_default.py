@@ -184,7 +184,7 @@ def test_what_no_single_event_answers_has_the_region():
         found = estimate.interval(LEVEL, of=of, method="guaranteed")
         right = estimate.interval(LEVEL, of=of, method="guaranteed", by="region")
         assert found == right
-        with pytest.raises(ValueError, match="question 0 is not one of them: take by='region'"):
+        with pytest.raises(ValueError, match="question 0 does not: take by='region'"):
             estimate.interval(LEVEL, of=of, method="guaranteed", by="binomial")
 
 

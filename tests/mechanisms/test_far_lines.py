@@ -75,9 +75,9 @@ def test_real_noise_up_to_2_to_the_53_is_exact():
 
 @pytest.mark.parametrize("report", [TOP, -TOP - 1])
 def test_a_report_that_may_be_saturated_is_refused_by_name(report):
-    with pytest.raises(ik.errors.AlphabetMismatch, match="an end of 64 bits"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="an end of the numbers of 64 bits"):
         ik.DiscreteGaussian(ik.Line(TOP - 6, TOP), 2.0).tally([TOP - 5, report])
-    with pytest.raises(ik.errors.AlphabetMismatch, match="an end of 64 bits"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="an end of the numbers of 64 bits"):
         ik.PlanarGeometric(ik.Grid(2, 3), 1.0).tally([[0, 0], [report, 1]])
     refuse_saturated(np.array([TOP - 1, -TOP]))
 

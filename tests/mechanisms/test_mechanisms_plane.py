@@ -246,11 +246,12 @@ def test_noise_on_the_plane_needs_a_grid(mechanism, alphabet):
 @pytest.mark.parametrize("eps", [1e-3, 1e-100, 5e-324])
 def test_noise_over_millions_of_cells_is_refused(mechanism, eps):
     with pytest.raises(
-        ValueError, match=f"epsilon must be larger: at {eps:g} per km .*take larger cells"
+        ValueError, match=f"must have larger cells: at epsilon={eps:g} per km .*take larger cells"
     ):
         mechanism(ik.Grid(3, 3, cell_size=0.5, unit="km"), eps)
     with pytest.raises(
-        ValueError, match=rf"at {eps:g} per unit of distance .*cells of 0\.5 x 0\.5 units \(at"
+        ValueError,
+        match=rf"at epsilon={eps:g} per unit of distance .*cells of 0\.5 x 0\.5 units, and at",
     ):
         mechanism(ik.Grid(3, 3, cell_size=0.5), eps)
     assert mechanism(ik.Grid(3, 3, cell_size=100.0), 0.01 + eps).k == 9

@@ -116,7 +116,7 @@ def test_what_happens_to_points_outside_is_said_by_the_caller():
         (
             [[0.1, 0.2], [np.inf, 0]],
             ik.errors.AlphabetMismatch,
-            "at index 1: leave missing ones out",
+            "at index 1: remove missing ones before",
         ),
         (
             [0.1, 0.2],

@@ -82,7 +82,7 @@ def test_the_way_across_longitude_180_is_the_short_one():
 
 
 WRONG = {
-    "whole floats": (PLANE, [(41.0, -74.0)], "integers, which are .row, column., or points"),
+    "whole floats": (PLANE, [(41.0, -74.0)], "integers if they are .row, column."),
     "metres": (PLANE, [(4510000.5, 583000.5)], "lat must be -90..90"),
     "missing": (PLANE, [(40.75, np.nan)], "have NaN"),
     "no bounds": (

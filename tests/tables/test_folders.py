@@ -94,7 +94,7 @@ def test_a_folder_of_several_formats_is_refused(tmp_path, kinds, words):
 
 def test_hidden_files_alone_are_named(tmp_path):
     write(tmp_path / "_temporary" / "0.csv")
-    with pytest.raises(FileNotFoundError, match="there is no file, but of hidden ones"):
+    with pytest.raises(FileNotFoundError, match="no file was found except hidden ones"):
         ik.Tally.from_table(tmp_path, MECHANISM)
 
 

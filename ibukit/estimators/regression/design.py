@@ -132,8 +132,9 @@ def _matrix(X: Any, d: int | None) -> Floats:
     bad = ~np.isfinite(found)
     if bad.any():
         raise ValueError(
-            f"X must be finite, got {found[bad][0]} at index {first_index(bad)}: leave "
-            "people with missing values out yourself"
+            f"X must be finite, got {found[bad][0]} at index {first_index(bad)}: enter missing "
+            "values, or remove these people from all arguments, which is right only if they are "
+            "like the others"
         )
     return found
 

@@ -40,7 +40,10 @@ def labels_of(name: str, values: Any, n: int) -> list[Any]:
         raise ValueError(f"{name} must have {n} values, one for each row of X, got {len(labels)}")
     for index, label in enumerate(labels):
         if arguments.is_missing(label):
-            raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
+            raise ValueError(
+                f"{name} has a missing value at index {index}: enter it, or remove this person "
+                "from all arguments, which is right only if such people are like the others"
+            )
         try:
             hash(label)
         except TypeError:
@@ -56,8 +59,8 @@ def mechanisms_of(mechanism: Any, by: Any, n: int, name: str) -> list[tuple[Mech
         each: Iterable[Any] = _by_values(mechanism, by, n, name)
     elif isinstance(mechanism, Mapping) or callable(mechanism):
         raise TypeError(
-            f"mechanism must be a mechanism, got {arguments.brief(mechanism)}; with it, by must "
-            "say which mechanism each report came through"
+            f"mechanism must be a mechanism, got {arguments.brief(mechanism)}; if these are "
+            "several mechanisms, also pass by, which says which of them each report came through"
         )
     else:
         # A text, which is iterable, is neither.
@@ -68,12 +71,13 @@ def mechanisms_of(mechanism: Any, by: Any, n: int, name: str) -> list[tuple[Mech
     for count, one in enumerate(each):
         if not isinstance(one, Mechanism):
             raise TypeError(
-                f"mechanism must be mechanisms, got {arguments.brief(one)} at index {count}"
+                f"mechanism must hold mechanisms, got {arguments.brief(one)} at index {count}"
             )
         rows.setdefault(one, []).append(count)
     if count + 1 != n:
         raise ValueError(
-            f"mechanism must be one for all, or {n}, one for each row of X, got {count + 1}"
+            f"mechanism must be one mechanism for all, or have {n}, one for each row of X, "
+            f"got {count + 1}"
         )
     return [(one, np.array(places)) for one, places in rows.items()]
 
@@ -87,7 +91,8 @@ def _by_values(mechanism: Any, by: Any, n: int, name: str) -> Iterable[Mechanism
         found = choice((value,))
         if found is None:
             raise ValueError(
-                f"by contains {value!r} at index {index}, for which mechanism has none: add it"
+                f"by contains {value!r} at index {index}, but the argument mechanism has no entry "
+                "for it: add one, or correct the value"
             )
         yield found
 
@@ -111,7 +116,9 @@ def likelihood_rows(
         whole = arguments.whole_array("reports", some) if codes else mechanism.code_reports(some)
         kept = mechanism.check_reports(whole)
         if len(kept) != len(members):
-            raise ValueError(f"reports must be {n}, one for each row of X, got {len(kept)}")
+            raise ValueError(
+                f"reports must have {n} entries, one for each row of X, got {len(kept)}"
+            )
         places = part.places(kept)
         if places is None:
             raise ValueError(
@@ -121,7 +128,8 @@ def likelihood_rows(
         if tally.k * (start + len(part.counts)) > MAX_PROBABILITIES:
             raise TooLarge(
                 f"reports must have at most 2^27 probabilities, but there are {tally.k} secrets "
-                f"and more than {start} distinct reports: merge secrets"
+                f"and more than {start} distinct reports: merge reports and add up "
+                "their columns, or take fewer secrets before reports are made"
             )
         with np.errstate(divide="ignore"):
             block = np.log(part.channel.rows(np.arange(tally.k)).T) + part.log_scale[:, None]
@@ -144,8 +152,8 @@ def _check(mechanism: Mechanism, alphabet: Alphabet) -> None:
         )
     if getattr(mechanism, "efficiency", None) is not None:
         raise ValueError(
-            f"mechanism must not lose reports, {mechanism} has efficiencies: add a report that "
-            "stands for those that are lost"
+            f"mechanism must not lose reports, {mechanism} has efficiencies: take "
+            "mechanism.with_null_report, whose last report says that nothing was seen"
         )
     refuse_trials(
         [mechanism], "regress", "take MatrixMechanism(matrix) if its error does not matter"
@@ -162,7 +170,7 @@ def _taken(reports: Any, members: Ints, n: int) -> Any:
         reports = arguments.whole_array("reports", reports)
         size = len(reports) if reports.ndim else 0
     if size != n:
-        raise ValueError(f"reports must be {n}, one for each row of X, got {size}")
+        raise ValueError(f"reports must have {n} entries, one for each row of X, got {size}")
     if isinstance(reports, np.ndarray):
         return reports[members]
     return [reports[i] for i in members.tolist()]
@@ -174,7 +182,9 @@ def weights_of(weights: Any, n: int) -> Floats:
         return np.ones(n)
     found = arguments.numbers("weights", arguments.whole_array("weights", weights), "numbers")
     if found.shape != (n,):
-        raise ValueError(f"weights must be {n}, one for each row of X, got shape {found.shape}")
+        raise ValueError(
+            f"weights must have {n} entries, one for each row of X, got shape {found.shape}"
+        )
     refuse_bad_weights("weights", found)
     if not found.any():
         raise ValueError("weights must not all be 0: no one is left")

@@ -189,7 +189,7 @@ def regress(
     if (k - 1) * columns.shape[1] > MAX_COEFFICIENTS:
         raise TooLarge(
             f"X and mechanism must have at most {MAX_COEFFICIENTS} coefficients together, got "
-            f"{columns.shape[1]} columns and {k} secrets: merge secrets, or leave columns out"
+            f"{columns.shape[1]} columns and {k} secrets: leave columns out"
         )
     with one_thread():
         inner_columns, triangle = whitened(columns, counted, covariates.names)

@@ -112,8 +112,8 @@ def replicate_deviations(
         gradient = float(np.abs(found.derivatives.gradient).max()) / drawn.total
         if gradient > GRADIENT_TOLERANCE:
             raise WeightsRefused(
-                f"replicate_weights has no maximum near the estimate in column {index}, where the "
-                f"gradient per report is {gradient:.3g}: give strata and clusters instead"
+                f"replicate_weights must give a maximum near the estimate, column {index} does "
+                f"not: the gradient per report is {gradient:.3g}; give strata and clusters instead"
             )
         moved[index] = (found.coefficients - centre).ravel()
     return moved
@@ -123,6 +123,6 @@ def _refuse_one_unit(survey: Survey, by_clusters: bool) -> None:
     if survey.degrees_of_freedom < 1:
         name, what = ("clusters", "clusters") if by_clusters else ("weights", "reports of weight")
         raise ValueError(
-            f"{name} must have at least two {what} in a stratum, or no error is known, got one in "
-            "each: leave it out"
+            f"{name} must have at least two {what} in some stratum, or standard errors are not "
+            "known, got one in each: merge strata that are alike, or pass more of the sample"
         )

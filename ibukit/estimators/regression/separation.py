@@ -76,5 +76,5 @@ def _refuse(ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...]) ->
     raise SeparatedDesign(
         "X must not separate the secrets, but the likelihood rises for ever as coefficients grow: "
         f"{shown}. Some people then have a probability of 0 for a secret: leave the column out, or "
-        "merge categories or secrets until each occurs with each"
+        "merge categories until each of them occurs with every secret"
     )

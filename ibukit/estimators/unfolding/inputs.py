@@ -64,8 +64,8 @@ def read_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]
         and np.abs(columns - 1).max() <= SUM_TOLERANCE
     ):
         raise InvalidDistribution(
-            "matrix must have a row for each secret, and its columns sum to 1 where its rows do "
-            "not: is it transposed? Pass matrix.T; or efficiency=True if its rows sum to the "
+            "matrix must have a row for each secret, but here the columns sum to 1 and the rows do "
+            "not: is it transposed? Pass matrix.T if so, or efficiency=True if its rows sum to the "
             "probabilities of being seen"
         )
     return mechanism, unit
@@ -86,9 +86,9 @@ def _flat_response(matrix: Any) -> tuple[Any, Grid | None, Grid | None]:
         shape = "uneven"
     if len(shape) != 4 or 0 in shape:
         raise InvalidDistribution(
-            f"matrix must have two dimensions, or four where the bins have two, got shape "
-            f"{shape}: true row and column, then reported row and column; bring bins of one "
-            "dimension beside bins of two into one order, and give a row for each true one"
+            "matrix must have two dimensions, or four (true row and column, then reported row and "
+            f"column) where the bins have two, got shape {shape}; if only the true or only the "
+            "reported bins have two, list these in one order, and give a row for each true bin"
         )
     rows, columns, reported_rows, reported_columns = shape
     secrets, reports = Grid(rows, columns), Grid(reported_rows, reported_columns)
@@ -160,7 +160,7 @@ def _flat(name: str, values: Any, labels: Alphabet) -> Any:
         raise
     except ValueError:  # rows of different lengths
         raise AlphabetMismatch(
-            f"{name} must have rows of one length, got rows of different ones"
+            f"{name} must have rows of the same length, got rows of different lengths"
         ) from None
 
 
@@ -173,9 +173,10 @@ def _cells(name: str, numbers: Any, labels: Alphabet) -> Any:
         else f"one number for each of the {len(labels)} reports"
     )
     raise AlphabetMismatch(
-        f"{name} must have {wanted}, got shape {numbers.shape}: bins of two dimensions take a "
-        "matrix of four (true row and column, reported row and column) or reports=Grid(rows, "
-        f"columns); or give {name} in the order of the columns of matrix, in one dimension"
+        f"{name} must have {wanted}, got shape {numbers.shape}: for bins of two dimensions give a "
+        "matrix of four dimensions (true row and column, reported row and column) or "
+        f"reports=Grid(rows, columns); or give {name} in one dimension, in the order of the "
+        "columns of matrix"
     )
 
 

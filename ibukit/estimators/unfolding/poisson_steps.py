@@ -79,7 +79,7 @@ def stopped_signal(
     if isinstance(stop, Discrepancy):
         raise ValueError(
             f"stop must be Steps, Gap or Change where there is a background, got {stop}: its "
-            "degrees of freedom are those of reports without one"
+            "degrees of freedom hold only for reports without a background"
         )
     m, n, b = possible_counts(response, counts, background)
     # The flat start has the number of all counts, whatever shares of the secrets are seen.

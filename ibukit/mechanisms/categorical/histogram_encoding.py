@@ -125,7 +125,7 @@ class HistogramEncoding(Mechanism):
         if reports.size > MAX_DENSITIES:
             raise TooLarge(
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they "
-                f"may have at most {MAX_DENSITIES} entries; tally fewer reports"
+                f"may have at most {MAX_DENSITIES} entries; tally fewer, drawn from them at random"
             )
         # The density given x differs from that of noise alone only by |z_x| - |z_x - 1| = 2
         # clip(z_x, 0, 1) - 1. The channel has e^(eps (clip - 1)), at most 1; `log_scale` has the

@@ -110,12 +110,13 @@ class ProductMechanism(FiniteMechanism):
                 raise ValueError(
                     f"mechanisms must have reports with a label each, but {part} at index {place} "
                     "does not: take MatrixMechanism(mechanism.matrix(), mechanism.alphabet) if the "
-                    "reports are few rows of bits, and a truncated kind for noise without an end"
+                    "reports are few rows of bits, and for noise without an end a truncated kind, "
+                    "with reports beyond its ends moved to the ends"
                 )
             if getattr(part, "efficiency", None) is not None:
                 raise ValueError(
                     f"mechanisms must not lose reports, {part} at index {place} has efficiencies: "
-                    "add a report that stands for those that are lost"
+                    "take its with_null_report, whose last report says that nothing was seen"
                 )
         refuse_trials(parts, "product", "take MatrixMechanism(matrix) if its error does not matter")
         self._keep(parts=parts)

@@ -56,8 +56,9 @@ class LatticeAxis(NamedTuple):
         if length / each < MIN_NATS_PER_STEP or cells * length * STEPS_PER_SCALE > MAX_STEPS:
             raise NoExactSampler(
                 f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be "
-                f"from 2^-50 to 2^41 / {cells}, the number of cells in a row: noise without "
-                "roundings is drawn in steps of 64-bit whole numbers"
+                f"from 2^-50 to 2^41 / {cells} (cells in a row), because noise without roundings "
+                "is drawn in steps of 64-bit whole numbers: take neighbours "
+                f"{'farther apart' if length < 1 else 'closer together, or fewer'}"
             )
         return cls(cells, each, length / each)
 

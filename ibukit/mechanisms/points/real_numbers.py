@@ -26,7 +26,7 @@ def real_numbers(name: str, values: Any, ndim: int = 1) -> Floats:
     if bad.any():
         first = int(np.argmax(bad))
         raise AlphabetMismatch(
-            f"{name} must be finite numbers, got {numbers[first]} at index {first}: leave missing "
-            "ones out yourself"
+            f"{name} must be finite numbers, got {numbers[first]} at index {first}: remove missing "
+            "ones before the call, which is right only if they are like the others"
         )
     return numbers

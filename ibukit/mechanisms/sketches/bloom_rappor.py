@@ -309,7 +309,8 @@ class BloomRappor(NumberedBits):
         if rank < self.k:
             raise NotInvertible(
                 f"the filters of the cohorts seen have rank {rank} for {self.k} secrets: least "
-                "squares has many solutions; take more bits or cohorts, or mle"
+                "squares has many solutions; take mle, or more bits or cohorts before reports are "
+                "made"
             )
         return np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
 

@@ -140,9 +140,9 @@ class PlanarGeometric(Mechanism):
                 return pairs
             if (pairs == np.rint(pairs)).all():
                 raise ValueError(
-                    f"{name} must be integers, which are (row, column), or points that are not all "
-                    f"whole, got {pairs[0]} first: points of any kind go in with a CRS, or in a "
-                    "frame with the columns lat and lon"
+                    f"{name} must be integers if they are (row, column), for floats that are all "
+                    f"whole may also be coordinates, got {pairs[0]} first: pass cells as integers, "
+                    "and coordinates with a CRS or in a frame with the columns lat and lon"
                 )
         return cells_without_end(grid, pairs, kind or "degrees", name)
 
