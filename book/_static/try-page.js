@@ -101,7 +101,7 @@
     part("range-key").hidden = set.unique;
     if (problem.kind === "krr") {
       const [truth, other] = problem.matrix[0];
-      part("truth").textContent = `With these ${problem.labels.length} values the truth is reported with probability ${percent(truth)}, and each other value with probability ${percent(other)}.`;
+      part("truth").textContent = `With these ${problem.labels.length} values the truth is reported with probability ${percent(truth)}, and each of the other values with probability ${percent(other)}.`;
     }
     part("misfit").hidden = kit.fit(problem, best) > 1e-3;
     part("zeros").hidden = zeros === 0;
