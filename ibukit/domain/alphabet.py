@@ -80,7 +80,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check and convert the fields; subclasses that are dataclasses call this, too."""
+        """Check and convert the fields; also called by subclasses that are dataclasses."""
         require_sequence(self.values)
         labels = array_of_labels(self.values)
         if labels.ndim != 1 or labels.size == 0:
@@ -132,7 +132,7 @@ class Alphabet(arguments.ReadOnlyArrays):
     def places(self) -> Floats | None:
         """Midpoints of bins, whose differences are the distances; else None.
 
-        It is None, too, for bins without an end, and if the distances were given.
+        It is also None for bins without an end, and if the distances were given.
         """
         return None if self.bins is None or self._distances is not None else self.bins.places
 

@@ -63,7 +63,7 @@ class Estimate(ReadOnlyArrays):
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
     labels as their index, and `plot` draws them. `distribution` is in the alphabet's order, and an
     estimate may be given wherever a distribution is asked for. Two estimates are equal if
-    everything that is printed of them is equal, and their distributions and reports are equal, too.
+    everything that is printed of them is equal, and so are their distributions and reports.
 
     Attributes
     ----------
@@ -711,7 +711,7 @@ class Estimate(ReadOnlyArrays):
           under k-RR (*How sure can we be?*).
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the
           ratios of `draws` tallies simulated from the most likely distribution with the answer v.
-          It covers with probability about `level` at the boundary, too. If there are at most 64
+          It covers with probability about `level` even at the boundary. If there are at most 64
           secrets and the reports can be listed, an end is the outermost accepted answer of a scan
           from outside. At most 4,096 possible tallies are enumerated instead of simulated. For two
           secrets with two kinds of reports this is always done: the ends are then exact, and cover

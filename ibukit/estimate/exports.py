@@ -24,7 +24,7 @@ MAX_LABELS_COMPARED = 10_000
 def code_of(label: Any, alphabet: Alphabet, full: Alphabet | None = None) -> int | None:
     """Return the code of one label.
 
-    It is None for a label that the unbounded alphabet `full` has, but `alphabet` has not.
+    It is None for a label that the unbounded alphabet `full` has and `alphabet` lacks.
     """
     codes = _codes(alphabet, label)
     if codes is not None:
