@@ -162,10 +162,10 @@ class Channel(ABC):
     def n_roundings(self) -> float:
         """Largest number of roundings that a term of g in `score` goes through.
 
-        Counted are the roundings of theta_x M_xz on its way into p_z, and of M_xz counts_z / p_z on
-        its way into g_x, but not that of the quotient itself. By default there are as many as
-        secrets and reports together, which holds for sums of non-negative products in any order. A
-        subclass that multiplies powers, or adds up in blocks, states its own number; a subclass
+        The count includes the roundings of theta_x M_xz on its way into p_z, and of M_xz counts_z /
+        p_z on its way into g_x, but not that of the quotient itself. By default there are as many
+        as secrets and reports together, which holds for sums of non-negative products in any order.
+        A subclass that multiplies powers, or adds up in blocks, states its own number; a subclass
         that subtracts overrides `upper_score`.
         """
         return self.k + self.size

@@ -1,9 +1,9 @@
 """Exact-type checks that license theorems about a channel.
 
 A shortcut may be inherited: whatever it finds is certified by `forward` and `adjoint`. A proof may
-not: a class that inherits from one of these may mean something else by them. So each function
-answers for the exact type, and only where the numbers fulfil what its theorem asks for; it returns
-the channel, or None.
+not be inherited, because a subclass of a channel may give its fields another meaning. So each
+function answers for the exact type, and only where the numbers fulfil what its theorem asks for; it
+returns the channel, or None.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ibukit.channels.response import ResponseChannel
 
 
 def as_response(channel: Channel) -> ResponseChannel | None:
-    """The channel if it is k-RR's with a secret more probable as its own report than as another's.
+    """The channel if it is k-RR with each report likeliest from its own secret.
 
     Its k columns are independent, and any of them has its largest entry at its own secret.
     """

@@ -127,5 +127,5 @@ class LineChannel(Channel):
 
 
 def most_at_a_place(places: Ints, size: int) -> int:
-    """Return how many reports stand at the place that has most of them."""
+    """Return the number of reports at the place that has the most reports."""
     return int(np.bincount(places, minlength=size).max())

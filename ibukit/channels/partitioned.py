@@ -57,8 +57,8 @@ def tree_fold(results: Iterable[Any], fold: Fold) -> Any:
     """Combine results as they come by a tree that depends on their number alone.
 
     Sixteen neighbours become one result of the next level, so few are in memory at a time. Sums of
-    doubles depend on the order of adding: this tree gives the same bits wherever, and in whatever
-    order, the results were computed.
+    doubles depend on the order of adding: this tree gives the same sum, to the last bit, wherever
+    and in whatever order the results were computed.
     """
     levels: list[list[Any]] = [[]]
 

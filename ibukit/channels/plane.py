@@ -521,13 +521,13 @@ def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> P
 def infinite(
     grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats
 ) -> tuple[PlaneChannel, Ints]:
-    """Channel with entries largest exp(-eps d) for cells of the infinite grid; and the FAR reports.
+    """Channel for cells of the infinite grid, and the places of the FAR reports.
 
-    `beyond` is the distance of each cell from the grid. Cells outside the grid are grouped into
-    bands of 5 nats. Each band has the kernel restricted to the distances that occur there and
-    scaled to largest entry 1, so that improbable reports are as accurate as the others. The
-    farthest cells are FAR, so that the padded grid need not stretch to them: the caller fills in
-    their columns.
+    The entry at the distance d is `largest` times exp(-eps d). `beyond` is the distance of each
+    cell from the grid. Cells outside the grid are grouped into bands of 5 nats. Each band has the
+    kernel restricted to the distances that occur there and scaled to largest entry 1, so that
+    improbable reports are as accurate as the others. The farthest cells are FAR, so that the padded
+    grid need not stretch to them: the caller fills in their columns.
     """
     nats = epsilon * beyond
     kinds = np.minimum(nats // NATS_PER_BAND, MAX_NATS).astype(np.int64)

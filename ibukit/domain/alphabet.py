@@ -229,7 +229,8 @@ class Line(Alphabet):
     first, last : int or None
         Both ends belong to the line; None for a line that has no such end. Secrets are then labels
         instead of codes, `LinearGeometric` is the mechanism for such a line, and estimates are over
-        the part of it between the reports, because outside every maximum likelihood estimate is 0.
+        the part of it between the reports, because every maximum likelihood estimate is 0 outside
+        this part.
     unit : str
         What a distance of 1 is, e.g. ``"year"``.
 

@@ -130,9 +130,9 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     This is for numbers on which random draws depend. Two computers agree on an estimate only up to
     its last digits. If a mechanism is made from the estimate, these digits now and then decide how
     a draw falls, and from there on two simulations have nothing in common. If the estimates are
-    rounded first, they are the same numbers, to the last bit, unless an entry is no further than
-    its error from the middle between two steps of the grid, which happens to one entry in five
-    million if the error is 1e-13.
+    rounded first, they are the same numbers, to the last bit, unless an entry lies within its error
+    of the midpoint between two steps of the grid; with an error of 1e-13 this happens to one entry
+    in five million.
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ class Grid(Alphabet):
     n_rows, n_cols : int, or both None
         None for the plane of cells that has no end. Secrets are then (row, column) pairs instead of
         codes, `PlanarGeometric` is the mechanism for such a plane, and estimates are over the
-        bounding box of the reports, because outside every maximum likelihood estimate is 0.
+        bounding box of the reports, because every maximum likelihood estimate is 0 outside this
+        box.
     cell_size : float or (height, width)
         Side of a cell in `unit`; a pair where cells are not square.
     unit : str
@@ -175,8 +176,8 @@ class Grid(Alphabet):
         ValueError
             If a position is missing, if there is no position, or if geometries have no CRS; if
             cells that are equal in degrees cannot hold the points, because these are at a pole or
-            on both sides of longitude 180; or, as `TooLarge`, if there would be more than
-            :math:`2^{26}` cells.
+            on both sides of longitude 180; or if there would be more than :math:`2^{26}` cells (the
+            subclass `TooLarge`).
 
         Examples
         --------
@@ -314,9 +315,10 @@ class Grid(Alphabet):
         ------
         ValueError
             If degrees are given for a grid that has no bounds, if geometries have no CRS or are not
-            points, or if the columns of a frame have other names. As `AlphabetMismatch`, if a
-            position is missing, if it is outside and `outside` is "raise", if it is not on the
-            globe and `outside` is "nearest", or if latitude and longitude are exchanged.
+            points, or if the columns of a frame have other names. The error is the subclass
+            `AlphabetMismatch` if a position is missing, if it is outside and `outside` is "raise",
+            if it is not on the globe and `outside` is "nearest", or if latitude and longitude are
+            exchanged.
 
         Examples
         --------

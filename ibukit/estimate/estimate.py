@@ -693,10 +693,10 @@ class Estimate(ReadOnlyArrays):
           of the simplex. It is wider than "profile" where probabilities are 0 or nearly so, and the
           same in the interior. For two secrets with two kinds of reports the possible tallies are
           enumerated, as for "calibrated". It is "profile" itself for weighted reports, where
-          reports get lost, and where the drawing would take more than about ten seconds: that is if
-          the number of questions times the third power of the number of secrets is beyond
-          :math:`2^{24}`, which is the product for one question about 256 secrets, or for all shares
-          of 64. For a measured matrix and over a background it is "profile" where this applies,
+          reports get lost, and where the drawing would take more than about ten seconds: that is
+          the case if the number of questions times the cube of the number of secrets exceeds
+          :math:`2^{24}`, its value for one question about 256 secrets, or for all 64 shares of 64
+          secrets. For a measured matrix and over a background it is "profile" where this applies,
           else "wald". `summary` and tables say which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
           about `level` at distributions without zeros. The interval is cut off at the least and the
@@ -718,7 +718,7 @@ class Estimate(ReadOnlyArrays):
           with probability at least `level`.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for
           any mechanism, without conditions. `by` says how. "binomial" is Clopper and Pearson's
-          interval from the count of one event of the reports whose probability depends on
+          interval from the number of reports in a set whose probability depends on
           :math:`w \cdot \theta` alone. It exists for shares and sums of several shares under k-RR,
           and for single shares under unary encodings and subset selection, and is the default for
           these. Under k-RR of 25 and 100 values, epsilon 1, with 100,000 reports and no share of 0,
@@ -734,11 +734,11 @@ class Estimate(ReadOnlyArrays):
           times as wide as the profile's, and those by betting about twice as wide.
         - ``"credible"``: contains w . theta with probability `level` under the posterior of the
           prior Dirichlet(`alpha`); exact for shares and sums of several shares under k-RR and for
-          two secrets, and otherwise mostly found by draws. It is hardly to be trusted where the
-          prior does not expect the truth and reports are few: with 20 secrets under k-RR, epsilon
-          1, and 1,000 people who all have one secret, the interval of its share contained the
-          truth, 1, in 0 of 40 draws; if half of the people have it, it did so in 3 of 40 draws (in
-          33 of 40 with alpha=0.5).
+          two secrets, and otherwise mostly found by draws. Do not rely on it where the prior gives
+          little weight to the region of the truth and reports are few: with 20 secrets under k-RR,
+          epsilon 1, and 1,000 people who all have one secret, the interval of its share contained
+          the truth, 1, in 0 of 40 draws; if half of the people have it, it did so in 3 of 40 draws
+          (in 33 of 40 with alpha=0.5).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
           estimate or, with kind="reports", drawn from the reports. It covers too rarely at the
           boundary. With ``estimator=...`` that function of a tally makes the estimates, instead of
@@ -796,8 +796,8 @@ class Estimate(ReadOnlyArrays):
         ValueError
             If `level` is not between 0 and 1; if the method is not known or not for this target;
             with "guaranteed", if the mechanism would make such reports with a probability of at
-            most 1e-6; as `WeightsRefused`, if the method does not take weights; and as
-            `standard_errors`.
+            most 1e-6; if the method does not take weights (the subclass `WeightsRefused`); and
+            where `standard_errors` raises it.
         TooLarge
             If the method would take a matrix that is too large, or would take hours.
         MatrixUncertain

@@ -88,15 +88,16 @@ def mle(
     matrix is first given to constrained Newton steps with non-negative least squares [wang]_ if it
     has at most 32 secrets, or if `tol` is at most 1e-4. These steps are quicker where few secrets
     have mass and no other maximiser exists. If `tol` is at most 1e-6, three other methods come
-    before the path. One is quasi-Newton steps [byrd]_, taken if there are at least 100 secrets and
-    no more secrets than reports, or twice as many where the matrix has two million entries; they
-    show the zeros where the channel tells secrets well apart.
-    Another is a few accelerated updates and Newton steps for :math:`g = 1`; they are quicker where
-    every secret has mass, and come first if there are more than twice as many secrets as reports.
-    The third, for tallies that may have several maximisers, is the path among the secrets that may
-    have mass, if these are few of many. Each method gives up where it gains too little. If `tol` is
-    above 1e-6, "dense" gives zeros where the certificate allows them. Where a solver misses `tol`,
-    "auto" goes on to the next one that applies.
+    before the path. One takes quasi-Newton steps [byrd]_, which find the zeros where the channel
+    separates the secrets well. It is tried if there are at least 100 secrets, the matrix has at
+    least 30,000 entries, and there are at most as many secrets as reports (at most twice as many if
+    the matrix has at least two million entries). Another is a few accelerated updates and Newton
+    steps for :math:`g = 1`; they are quicker where every secret has mass, and come first if there
+    are more than twice as many secrets as reports. The third, for tallies that may have several
+    maximisers, is the path among the secrets that may have mass, if these are few of many. Each
+    method gives up where it gains too little. If `tol` is above 1e-6, "dense" gives zeros where the
+    certificate allows them. Where a solver misses `tol`, "auto" goes on to the next one that
+    applies.
 
     Sums over many reports or cells run on one thread, and on n threads inside
     ``with scipy.fft.set_workers(n)``; the digits are the same. On two cores a million rows of bits

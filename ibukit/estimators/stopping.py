@@ -244,8 +244,8 @@ class Discrepancy:
     Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as
     soon as the gap proves that no fit reaches the degrees of freedom of the current fit. This need
     not mean that the model is wrong: chance makes the deviance of the truth itself larger than its
-    mean nearly half of the time, and the deviance of the MLE is lower only by as much noise as the
-    MLE fits.
+    mean nearly half of the time, and the deviance of the MLE is lower than that only to the extent
+    that the MLE fits the noise.
 
     References
     ----------

@@ -5,7 +5,8 @@ q, times m_x = 1 + c (b_x - q); under theta this factor becomes s = 1 + c sum_x 
 On directions that keep the sum, with f_x = c (b_x - q), the information is J = E[f f^T / s]. Each 1
 / s^j is an integral of t^(j-1) exp(-s t) over t, under which the bits are independent again, with
 other chances: what is left are moments of sums of independent variables. The sets of subset
-selection are such rows given their number of ones, which a sum over turns picks out.
+selection are such rows given their number of ones, which a sum over roots of unity (here called
+turns) picks out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LAST_NODE_FACTOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class TiltedBits:
-    """Bits tilted by exp(-s t) at each t, for one turn; complex for turns other than 1."""
+    """Bits tilted by exp(-s t) at each t, for one turn, and complex unless this is 1."""
 
     t: Floats
     weight: Any
@@ -86,7 +87,7 @@ class BitInformation:
     def _turns(self) -> list[tuple[complex, complex]]:
         """Roots of unity z and weights that pick out the rows with `size` ones.
 
-        The sum over turns z of z^(ones - size) is 0 for all other rows.
+        The sum of z^(ones - size) over these roots z is 0 for all other rows.
         """
         if not isinstance(self.mechanism, SubsetSelection):
             return [(1.0, 1.0)]
@@ -115,7 +116,7 @@ class BitInformation:
         return 8.0 * len(self._turns) * len(self._nodes(theta)) * self.k**2 + 2.0 * self.k**3
 
     def tilted(self, theta: Floats) -> Iterator[TiltedBits]:
-        """Tilted bits at each t, turn by turn."""
+        """Tilted bits at each t, for one turn after the other."""
         q, c = self._q, self._c
         t = self._nodes(theta)
         none = self.mechanism.p_hidden / (1 - q)

@@ -19,7 +19,7 @@ from ibukit.tally.tally import Tally, TallyPart, check_tally
 class Concavity(arguments.ReadOnlyArrays):
     r"""Answer of `strictly_concave`, with the evidence.
 
-    In a condition it is true exactly if `strictly_concave` is.
+    In an ``if`` statement it counts as true exactly when `strictly_concave` is true.
 
     Attributes
     ----------
@@ -64,10 +64,10 @@ def strictly_concave(tally: Tally) -> Concavity:
     It is strictly concave if w = 0 is the only w with :math:`\sum w = 0` and w G = 0, where G has a
     column for every report seen. Exactly then L is strictly concave where it is finite, because
     :math:`L(\theta + t\,w)` is constant in t where w G = 0 and strictly concave in t where not.
-    Equivalently the matrix of G and the ones vector has rank k. k-RR, geometric noise on a line (at
-    least k - 1 distinct reports, those beyond an end counting as that end) and unary encodings (the
-    bit rows, first over the field with two elements, then over the reals) are answered without the
-    matrix G.
+    Equivalently, the matrix of G and the ones vector has rank k. The matrix G is not needed for
+    k-RR and for geometric noise on a line, where the test is whether there are at least k - 1
+    distinct reports (those beyond an end count as that end). Nor is it needed for unary encodings,
+    where the test is on the bit rows, first over the field with two elements, then over the reals.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def strictly_concave(tally: Tally) -> Concavity:
     Returns
     -------
     Concavity
-        It counts as True or False in a condition, and has `rank`, `direction` and `reason`.
+        It counts as True or False in an ``if`` statement, and has `rank`, `direction` and `reason`.
 
     Raises
     ------

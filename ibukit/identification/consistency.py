@@ -70,7 +70,8 @@ class Condition:
 class Consistency:
     """Answer of `consistency`: the conditions and the conclusion.
 
-    It is about one mechanism. In a condition it is true exactly if `consistent` is.
+    It is about one mechanism. In an ``if`` statement it counts as true exactly when `consistent` is
+    true.
 
     Attributes
     ----------
@@ -143,8 +144,9 @@ class Consistency:
 def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     r"""Check whether the estimate tends to the truth as n grows.
 
-    The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, and the limit is one in
-    probability. With :math:`P(z\mid\phi)=\sum_x\phi_x M_{xz}` and :math:`\theta` the truth:
+    The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, and "tends to" means
+    convergence in probability. With :math:`P(z\mid\phi)=\sum_x\phi_x M_{xz}` and :math:`\theta` the
+    truth:
 
     1. identification: :math:`P(\cdot\mid\phi)=P(\cdot\mid\theta)` only if :math:`\phi=\theta`;
     2. compactness: the distributions :math:`\phi` of the secrets form a compact set;
@@ -170,8 +172,8 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     Returns
     -------
     Consistency
-        It counts as True or False in a condition, has the four ``.conditions``, ``.consistent`` and
-        ``.reason``, and is printed as a table.
+        It counts as True or False in an ``if`` statement, has the four ``.conditions``,
+        ``.consistent`` and ``.reason``, and is printed as a table.
 
     Raises
     ------

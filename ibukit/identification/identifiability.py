@@ -38,7 +38,7 @@ from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, P
 class Identifiability(arguments.ReadOnlyArrays):
     r"""Answer of `identifiable`, with the evidence.
 
-    In a condition it is true exactly if `identifiable` is.
+    In an ``if`` statement it counts as true exactly when `identifiable` is true.
 
     Attributes
     ----------
@@ -99,24 +99,25 @@ def identifiable(mechanism: Mechanism | FreeWill | ArrayLike) -> Identifiability
     The question is whether :math:`\theta M=\phi M` implies :math:`\theta = \phi` for all
     distributions :math:`\theta`, :math:`\phi`, which is to say whether rank M = k. Without this
     condition no estimator is consistent at every :math:`\theta`; with it the maximum likelihood
-    estimate is. k-RR, unary encodings (RAPPOR, OUE), subset selection, geometric, Laplace and
-    Gaussian noise are answered by theory, at any size. For other mechanisms the singular values of
-    their matrix decide, to the rounding of doubles.
+    estimate is. For k-RR, unary encodings (RAPPOR, OUE), subset selection, and geometric, Laplace
+    and Gaussian noise, theory gives the answer at any size. For other mechanisms the singular
+    values of their matrix decide, to the rounding of doubles.
 
     Parameters
     ----------
     mechanism : Mechanism, FreeWill or array_like, shape (k, m)
         A row-stochastic matrix is taken as a `MatrixMechanism`. With `FreeWill` a report says which
-        mechanism it came through, so that M has the matrices of all mechanisms that somebody
-        chooses side by side, each times its share. If reports do not say which, M is the average of
-        these matrices: ask for ``average_mechanism(users.mechanisms, users.shares)``, which may
-        identify nothing although each mechanism does.
+        mechanism it came through, so that M consists, side by side, of the matrices of all
+        mechanisms that somebody chooses, each times its share. If reports do not say which, M is
+        the average of these matrices: ask for
+        ``average_mechanism(users.mechanisms, users.shares)``, which may identify nothing although
+        each mechanism does.
 
     Returns
     -------
     Identifiability
-        It counts as True or False in a condition, and has `rank`, `singular_values`, `null_vector`
-        and `reason`.
+        It counts as True or False in an ``if`` statement, and has `rank`, `singular_values`,
+        `null_vector` and `reason`.
 
     Raises
     ------

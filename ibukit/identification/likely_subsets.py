@@ -142,9 +142,9 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
       grid that are in their bounding box or nearest to it.
     - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a
       step towards it along an axis makes every report more likely, also those at a border, which
-      stand for all beyond. A strip around the hull with the margin of a grid without an end
-      (`likely_region`) need not hold their estimates. Where comparing all pairs is affordable, the
-      subset is only those cells of the box that are not dominated.
+      stand for all beyond. The hull widened by the margin that suffices on an unbounded grid
+      (`likely_region`) may fail to contain the estimates of these two mechanisms. Where comparing
+      all pairs is affordable, the subset is only those cells of the box that are not dominated.
     - Any other mechanism: the secrets that are not dominated.
 
     References
@@ -211,7 +211,7 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
     -------
     shapely.Polygon
         In `unit`; x is the easting and y the northing, as in ``grid.to_geodataframe`` without
-        bounds. Its round corners are polygons of 256 corners.
+        bounds. Its rounded corners are arcs of polygons with 256 vertices.
 
     Raises
     ------

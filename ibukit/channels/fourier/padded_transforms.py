@@ -2,7 +2,8 @@
 
 The first axis is transformed by strips of columns, the second by blocks of rows. Each piece stays
 in the cache while several steps work on it, and threads can share the pieces. The cuts depend on
-the sizes alone, so every machine and every number of threads gives the same bits.
+the sizes alone, so the results are the same to the last bit on every machine and with every number
+of threads.
 """
 
 from __future__ import annotations

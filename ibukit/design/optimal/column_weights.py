@@ -266,7 +266,7 @@ def _newton_system(
 
 
 def reach(values: Floats, change: Floats, share: float = STEP_SHARE) -> float:
-    """Step length, at most 1, that goes a share of the way to the first value of 0."""
+    """Step length, at most 1: `share` of the length at which the first value is 0."""
     falling = change < 0
     return min(1.0, share * float((-values[falling] / change[falling]).min(initial=np.inf)))
 

@@ -73,10 +73,11 @@ def read_design(X: Any, data: Any) -> tuple[Covariates, Floats]:
 
 
 def whitened(columns: Floats, weights: Floats, names: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Return columns R^-1, orthogonal and of mean square 1, and R; CollinearDesign if none are.
+    """Return columns R^-1, which are orthogonal and of mean square 1, and R.
 
-    Means are weighted. Likelihoods are then of the same scale in all directions, whatever the units
-    of the covariates, and the coefficients are R^-1 times those of the new columns.
+    Means are weighted. If the columns are dependent there is no such R, and CollinearDesign is
+    raised. Likelihoods of the new columns are of the same scale in all directions, whatever the
+    units of the covariates, and the coefficients are R^-1 times those of the new columns.
     """
     largest = np.abs(columns).max(axis=0)
     zero = np.flatnonzero(largest == 0)

@@ -85,10 +85,10 @@ def regress(
         With either, standard errors are those of the design. People who report several times are
         clusters.
     replicate_weights : array_like, shape (n, R), or sequence of str, optional
-        Replicates of `weights`, the weight included, or the columns of `data` that hold them.
-        Standard errors are then computed from the estimates with each replicate, whatever method
-        made the replicates: see `Tally.from_table`. Leave out strata and clusters, because the
-        replicates already express them.
+        Replicates of `weights`, each already multiplied by the weight, or the columns of `data`
+        that hold them. Standard errors are then computed from the estimates with each replicate,
+        whatever method made the replicates: see `Tally.from_table`. Leave out strata and clusters,
+        because the replicates already express them.
     codes : bool
         If True, reports that can be listed are given as places 0..m-1 in their list, not as labels.
     start : array_like, shape (d + 1, k - 1), optional

@@ -33,9 +33,9 @@ def refuse_if_separated(
 ) -> None:
     """Raise SeparatedDesign if the likelihood never falls along a ray, but falls the opposite way.
 
-    Such a ray is a proof that no higher point than those far out on it is near: the supremum is not
-    attained, or not here. A likelihood that is constant along the ray, because the mechanism hides
-    the difference, does not fall in the opposite direction either.
+    Such a ray proves that no point nearby is higher than the points far out on the ray: the
+    supremum is not attained, or not in this region. A likelihood that is constant along the ray,
+    because the mechanism hides the difference, does not fall in the opposite direction either.
     """
     values, vectors = eigh(now.observed / likelihood.total)
     if values[0] > NEARLY_FLAT:

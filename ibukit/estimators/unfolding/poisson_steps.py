@@ -69,7 +69,7 @@ def stopped_signal(
     stop: Any,
     unit: float,
 ) -> Stopped:
-    r"""Take steps until the rule is met, from a flat start of as many secrets as there are counts.
+    r"""Take steps until the rule is met, from a flat start that sums to the counts.
 
     For row-stochastic M, mu = lambda e and nu = mu M + b a step is :math:`\mu_x\leftarrow
     \mu_x\sum_z M_{xz} n_z/\nu_z`: the EM step of the Poisson likelihood, which never falls.

@@ -75,8 +75,8 @@ def unfold(
     strict : bool
         Raise where `tol` is missed, or where `stop` was not met.
     stop : Steps, Gap, Change or Discrepancy, optional
-        Take D'Agostini's and Richardson and Lucy's steps from a flat start of as many secrets as
-        there are counts, and stop by this rule, as `ibu` does: `Steps(4)` is what most programs of
+        Take D'Agostini's and Richardson and Lucy's steps from a flat start whose total is the sum
+        of the counts, and stop by this rule, as `ibu` does: `Steps(4)` is what most programs of
         unfolding call four iterations. Errors and intervals are those of the likelihood, not the
         spread of estimates that stop early. By default the maximum is found. With a background
         `Discrepancy` is refused.
@@ -94,8 +94,8 @@ def unfold(
     ------
     InvalidDistribution
         If `matrix` or `efficiency` is not as above; or if the columns of `matrix` sum to 1 and the
-        rows do not. It is then taken to be transposed, unless `efficiency=True` says that it is
-        not.
+        rows do not, because it has then probably been transposed by mistake; `efficiency=True` says
+        that it has not been.
     MatrixUncertain
         If `matrix` is a mechanism made by `MatrixMechanism.from_trials`.
     AlphabetMismatch
