@@ -52,7 +52,7 @@ class InterpretUntilWorthCompiling:
 
 
 class NumpyUntilWorthCompiling:
-    """A count of calls that numpy answers before loops that give the same bits are compiled.
+    """A count of calls that numpy answers before equivalent loops are compiled.
 
     A call that numpy answers takes some 20 microseconds more than a compiled loop. Importing numba
     and compiling a few loops take a second, which a process with few calls saves.

@@ -190,7 +190,7 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield work(piece) of each piece in the order of the pieces.
 
-    The sum of the results therefore has the same bits for any number of threads.
+    The sum of the results is therefore the same to the last bit for any number of threads.
 
     Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads
     share the pieces; the calling thread is one of them. Otherwise the caller works alone. At most

@@ -182,8 +182,8 @@ def has_boxes(part: TallyPart) -> bool:
 def events_of(part: TallyPart) -> tuple[Floats, Ints]:
     """Return the probabilities of the events that have boxes, shape (k, e), and their counts.
 
-    Under unary encodings and subset selection the events are that a bit is 1; otherwise they are
-    the reports.
+    Under unary encodings and subset selection each event is that one of the bits is 1; under other
+    mechanisms each report is an event.
     """
     mechanism: Any = part.mechanism
     if is_bits(mechanism):

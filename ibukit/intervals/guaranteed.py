@@ -36,8 +36,10 @@ def guaranteed(
 
     `seed` is that of the random splits of the reports, which "binomial" and "boxes" do not need.
     "region" is "boxes" if the reports can be listed, otherwise "cross-fitted". By default `by` is
-    "binomial" for the questions that an event of the reports answers, and "region" for the others;
-    so the choice depends on the mechanisms and the questions, and not on the reports.
+    "binomial" for the questions w . theta for which some set of reports has a probability that
+    depends on w . theta alone (with one mechanism, shares and sums of shares under k-RR, and single
+    shares under unary encodings and subset selection), and "region" for the others; so the choice
+    depends on the mechanisms and the questions, and not on the reports that were seen.
     """
     if by is not None and not arguments.is_one_of(by, CONSTRUCTIONS):
         raise ValueError(f"by must be one of {', '.join(map(repr, CONSTRUCTIONS))}, got {by!r}")
@@ -58,7 +60,8 @@ def guaranteed(
 def _by_events(request: IntervalRequest, by: str | None, seed: int) -> Ends:
     """Return the binomial intervals of questions that have one; by default, the region's of others.
 
-    An event answers a question if its probability depends on w . theta alone.
+    A question has one if the probability of some set of reports (an event) depends on w . theta
+    alone.
     """
     request.refuse_if_too_slow("guaranteed")
     tally, functionals = request.checked_tally(lossy=True), request.functionals

@@ -226,7 +226,7 @@ def with_new_trials(tally: Tally, rng: Generator) -> Tally:
 
 
 def whole_people(theta: Floats, n: int) -> Ints:
-    """Round n theta to whole numbers that sum to n: down, and up where most would be lost."""
+    """Round n theta to whole numbers that sum to n: the largest remainders go up."""
     wanted = n * quantize(theta)
     people = np.floor(wanted).astype(np.int64)
     # The people that rounding down has lost go to the secrets with the largest remainders.

@@ -40,10 +40,10 @@ def tally_of(tally: Tally, counts: Ints) -> Tally:
 
 
 def guess(tally: Tally) -> Floats:
-    """Return the estimate from a part of the reports, mixed with one person's uniform secret.
+    """Return the estimate from a part of the reports, mixed with a uniform one.
 
-    The mixture gives every report a probability, and lowers the likelihood of the part by at most
-    one nat.
+    The uniform distribution has the weight of one more person. The mixture gives every report a
+    probability, and lowers the likelihood of the part by at most one nat.
     """
     problem = Problem(tally.operator, tally.counts, tally.n)
     theta = best_found(problem, PILOT_TOLERANCE).theta

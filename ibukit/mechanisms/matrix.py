@@ -291,9 +291,9 @@ class MatrixMechanism(FiniteMechanism):
           :math:`w\cdot\theta` over all :math:`\theta` and M with
           :math:`\sum_z n_z\log(\theta M)_z+\sum_{xz}t_{xz}\log M_{xz}` within :math:`z^2/2` of its
           maximum.
-        - "guaranteed": all :math:`\theta` for which some matrix in the Clopper-Pearson boxes of
-          its rows gives all reports probabilities in their boxes. All boxes hold together with
-          probability at least `level` (Bonferroni).
+        - "guaranteed": all :math:`\theta` for which there is a matrix that has its rows in their
+          Clopper-Pearson boxes and under which the probabilities of all reports are in the boxes of
+          the reports. All boxes hold together with probability at least `level` (Bonferroni).
         - "bootstrap": trials and reports are both drawn anew.
 
         Other interval methods, `posterior`, `plan`, `unfold`, tests of the model and

@@ -1,4 +1,4 @@
-"""Tallies drawn under the assumption, and p-values for which drawing stops when they are clear."""
+"""Tallies drawn under the assumption, and p-values from draws that stop early."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ groups of n_1, ..., n_g secrets, whose reports are numbers of ones s_1, ..., s_g
 
     P(s given a secret of group i) = P_0(s) (s_i / n_i one + (1 - s_i / n_i) zero),
 
-where P_0 is the law without any secret, and one and zero are the ratios of the probabilities that
-the secret's own bit is set, or not set, to those of another bit.
+where P_0 is the law without any secret. The factor `one` is the probability that the secret's own
+bit is set, divided by that of any other bit; `zero` is the same ratio for a bit that is not set.
 """
 
 from __future__ import annotations

@@ -171,8 +171,8 @@ def plan(
         If the reports do not answer a question, however many there are.
     TooLarge
         If the alphabet is unbounded, or the matrix is too large. k-RR and geometric noise on a line
-        take O(k) operations. So do unary encodings and subset selection in the worst case of each
-        probability; otherwise they allow a few hundred secrets.
+        take O(k) operations. So do unary encodings and subset selection if `of` and `near` are
+        None; otherwise these are mostly limited to a few hundred secrets.
 
     Notes
     -----

@@ -45,8 +45,8 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     Returns
     -------
     ndarray, shape (k,)
-        Between 0 and 1. Outlines for drawing are accurate to 100 m, and so the shares of cells
-        along a shore are only that accurate.
+        Between 0 and 1. Outlines for drawing are accurate to 100 m, and the shares of cells along a
+        shore are no more accurate than such outlines allow.
 
     Raises
     ------

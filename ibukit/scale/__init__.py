@@ -10,25 +10,27 @@ Rows of bits, however, are nearly all different, and are kept.
 
 **What n rows of k bits take.** They take n ceil(k / 8) bytes of memory over all workers, and one
 pass over them for each step. A row of 100 bits takes about 40 ns of one core for each pass. `mle`
-makes 5 to 10 passes, and once or twice makes a parabola from a tenth of the rows, which takes as
-long as two passes. So 1e7 rows of 100 bits take 130 MB and 4 seconds of one core; 1e10 rows take
-130 GB and a minute and a half of 50 cores. A worker needs 250 MB beside its rows, and Dask begins
-to move rows to disk when memory is 60 % full, so 50 workers with 5 GB each can hold 1e10 rows. On
-this machine alone only one block of rows at a time is in memory, whatever n is.
+makes 5 to 10 passes. Once or twice it also computes a parabola, the second-order approximation of
+the log-likelihood, from a tenth of the rows, which takes as long as two passes. So 1e7 rows of 100
+bits take 130 MB and 4 seconds of one core; 1e10 rows take 130 GB and a minute and a half of 50
+cores. A worker needs 250 MB beside its rows, and Dask begins to move rows to disk when memory is 60
+% full, so 50 workers with 5 GB each can hold 1e10 rows. On this machine alone only one block of
+rows at a time is in memory, whatever n is.
 
 **What travels in a pass.** theta, which is k doubles, goes to each worker; k + 2 doubles go from
 each partition to the worker that adds the sums of sixteen partitions; and one sum goes to the
-client. For a parabola, and for standard errors, k x k doubles go the way back. With k = 100 and
-1000 partitions this is 0.8 MB for a pass and 80 MB for a parabola between workers; the client
-receives 0.8 kB and 80 kB. Tallies that are pooled with other reports have counts on the client,
-which take 8 bytes for each report. Dask takes about a millisecond to hand out a task, so partitions
-should be large: a million rows or more.
+client. For a parabola, and for standard errors, k x k doubles go the same way as these sums. With k
+= 100 and 1000 partitions this is 0.8 MB for a pass and 80 MB for a parabola between workers; the
+client receives 0.8 kB and 80 kB. Tallies that are pooled with other reports have counts on the
+client, which take 8 bytes for each report. Dask takes about a millisecond to hand out a task, so
+partitions should be large: a million rows or more.
 
-**The same bits.** Partial sums are added in the order of the partitions, by a tree that depends
-only on the number of partitions. So the answer has the same bits for any number of workers with one
-kind of processor, on this machine alone (from the same partitions), and if workers were lost. The
-other workers compute again, from its source, all that a lost worker kept. If the source then gives
-other rows, as random rows without a seed would be, this is noticed, and raises `DataChanged`.
+**The same to the last bit.** Partial sums are added in the order of the partitions, by a tree that
+depends only on the number of partitions. So on one kind of processor the answer is the same to the
+last bit for any number of workers, on this machine without workers (from the same partitions), and
+even if workers were lost. The other workers compute again, from its source, all that a lost worker
+kept. If the source then gives other rows, as random rows without a seed would be, this is noticed,
+and raises `DataChanged`.
 
 On four processes of this machine, or with ``Client(address)`` on those of a cluster::
 

@@ -1,8 +1,8 @@
 """Parts of a tally as a file holds them, which anybody may have written.
 
 A file whose checksum is right may still hold what no tally has: reports that the mechanism does not
-make, counts that are no counts, or mechanisms over different secrets. A number that is read from it
-would stand for another one, so such a file is refused.
+make, counts that are no counts, or mechanisms over different secrets. Numbers that are read from
+such a file would not mean what they seem to mean, so the file is refused.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ The total of values u over the reports, T = sum_i w_i u_i, has by the design the
 with T_hc the sum of w_i u_i over the reports of cluster c in stratum h, n_h the number of clusters
 of the stratum, and m_h their mean. Without clusters each report is a cluster of its own; without
 strata there is one stratum. The score of a weighted maximum likelihood estimate is such a total
-(Binder 1983). Over all reports it is 0 if the estimate is inside the simplex. Otherwise it is not
-0, so the mean of all clusters is subtracted from m_h: a single stratum is then centred at 0, as the
-model assumes.
+(Binder 1983). Over all reports this score sums to 0 if the estimate is inside the simplex. At the
+boundary it need not, so the mean of all clusters is subtracted from m_h: a single stratum is then
+centred at 0, as the model assumes.
 """
 
 from __future__ import annotations

@@ -190,8 +190,8 @@ class Tally(arguments.ReadOnlyArrays):
     def effective_n(self) -> float | None:
         r"""The effective number of reports, :math:`(\sum w)^{2} / \sum w^{2}`.
 
-        So many reports of equal weight would tell as much about a total (Kish). It is `n` if
-        reports are not weighted, and None if only sums of weights are known.
+        This is the number of reports of equal weight that would tell as much about a total (Kish).
+        It is `n` if reports are not weighted, and None if only sums of weights are known.
 
         Examples
         --------
@@ -339,8 +339,8 @@ class Tally(arguments.ReadOnlyArrays):
             added, strata and clusters of the same name are the same.
         replicate_weights : str or sequence of str, optional
             Columns of replicate weights (jackknife, balanced repeated replication, Fay, bootstrap,
-            successive differences), each of which includes the weight in `count`. The variance is
-            :math:`c \sum_r (\hat\theta_r - \hat\theta)^{2}` of the maximum likelihood estimates;
+            successive differences), each already multiplied by the weight in `count`. The variance
+            is :math:`c \sum_r (\hat\theta_r - \hat\theta)^{2}` of the maximum likelihood estimates;
             c is found from the weights, :math:`\sum_i w_i^{2} / \sum_{i,r} (w_{ri} - w_i)^{2}`,
             which is (R - 1) / R for the jackknife and 1 / R for the bootstrap.
 

@@ -36,8 +36,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     `inv_squared_error`, at every n. Computing it takes O(k) for k-RR and geometric noise on a line,
     and for unary encodings and subset selection at uniform :math:`\theta`; :math:`O(k^{3})` for
     unary encodings at any other :math:`\theta`; and, for subset selection at any other
-    :math:`\theta`, :math:`O(k^{3})` for each of about k / 4 turns. For everything else it is
-    computed from the matrix.
+    :math:`\theta`, :math:`O(k^{3})` for each of about k / 4 roots of unity (see the notes). For
+    everything else it is computed from the matrix.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     :math:`s=1+c\sum_x\theta_x(b_x-q)`, with independent :math:`b_{x}` of chance q;
     :math:`1/s=\int e^{-st}\,dt` turns the expectation over :math:`2^{k}` rows into products,
     integrated to the rounding of doubles. The sets of subset selection are such rows given their
-    number of ones, which a discrete Fourier transform picks out. For subset selection at uniform
-    :math:`\theta` the result is :math:`(k - 1)^{2}\,(w\,e^{\varepsilon} + k - w)^{2} / (k\,w\,(k -
-    w)\,(e^{\varepsilon} - 1)^{2})` with w the size of the sets.
+    number of ones, which a discrete Fourier transform, a sum over roots of unity, picks out. For
+    subset selection at uniform :math:`\theta` the result is :math:`(k - 1)^{2}\,(w\,e^{\varepsilon}
+    + k - w)^{2} / (k\,w\,(k - w)\,(e^{\varepsilon} - 1)^{2})` with w the size of the sets.
 
     References
     ----------

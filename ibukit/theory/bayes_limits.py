@@ -165,10 +165,9 @@ def bayes_limits(
     :math:`S = \operatorname{diag} p - p\,p^{\top}` in k - 1 coordinates, whose determinant is
     :math:`\prod_{x} p_{x}`, gives :math:`C_{F} = J^{-1}\,S^{-1}\,N` and
     :math:`\det C_{F} = \det N / (\det J\,\prod_{x} p_{x})`. The limits of the errors are those of
-    the posterior, which is asymptotically Gaussian with covariance :math:`C_{P} / n`. That the
-    bounds lie below them follows from the geometric mean of the k - 1 positive eigenvalues, which
-    is at most their arithmetic mean and whose product is k times the determinant, and from Jensen's
-    inequality.
+    the posterior, which is asymptotically Gaussian with covariance :math:`C_{P} / n`. The product
+    of the k - 1 positive eigenvalues is k times the determinant, and their geometric mean is at
+    most their arithmetic mean; so the bounds lie below the limits by Jensen's inequality.
 
     References
     ----------

@@ -119,11 +119,12 @@ def compound_squared_error(
 ) -> float:
     r"""The exact squared error of combined mechanisms, times n.
 
-    This is :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` of raw :math:`[\mathrm{INV}]_{M}` and
-    :math:`[\mathrm{RAP}]_{M}`: what pooling the mechanisms' reports costs. v = q[n] B inverts the
-    average :math:`A[n]=\sum_A w_A A` at the pooled reports' frequencies, with
-    :math:`B = A[n]^{-1}`. Let e be the error `inv_squared_error` of a single mechanism A[n] shared
-    by all users. The error of the combination is
+    This is :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` of the raw estimates
+    :math:`[\mathrm{INV}]_{M}` and :math:`[\mathrm{RAP}]_{M}`: what pooling the mechanisms' reports
+    costs. The estimate is v = q[n] B, where q[n] holds the frequencies of the pooled reports, and
+    :math:`B = A[n]^{-1}` is the inverse of the average :math:`A[n]=\sum_A w_A A`. Let e be the
+    error `inv_squared_error` of a single mechanism A[n] shared by all users. The error of the
+    combination is
 
     .. math:: e(A[n],\theta)-\sum_A w_A\lVert\theta AB-\theta\rVert_2^2.
 

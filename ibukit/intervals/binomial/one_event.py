@@ -1,4 +1,4 @@
-"""Questions that the count of one event answers, with Clopper and Pearson's interval.
+"""Questions that one event of the reports decides: Clopper and Pearson's interval.
 
 Under k-RR a report is in a set S of secrets with the probability q |S| + (p - q) theta(S), and
 under unary encodings and subset selection bit j is 1 with the probability q + (p - q) theta_j. So
@@ -26,7 +26,8 @@ from ibukit.tally.tally import Tally
 def tally_of_event(tally: Tally, w: Floats) -> Tally | None:
     """Return the reports as two kinds; the first secret merges those of the larger weight.
 
-    None if w does not have two values, or if no event of the reports depends on w . theta alone.
+    None if w does not have two values, or if no event of the reports has a probability that depends
+    on w . theta alone.
     """
     inside = w == w.max()
     if len(tally.parts) > 1 or inside.all() or not has_two_values(w):

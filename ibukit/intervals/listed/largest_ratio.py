@@ -6,10 +6,11 @@ the frequencies of the reports, and for this divergence [agrawal]_
 
 .. math:: P(n\,\mathrm{KL} \ge t) \le e^{d - t} (t / d)^d \quad (t > d),
 
-with d the degrees of freedom of the counts. With many kinds of reports it is better to count
-secrets. Let C be the sum, over all sequences of n secrets, of their largest probability
-[shtarkov]_. Then the largest likelihood of the reports is at most C times that of a mixture. The
-mixture's ratio to the likelihood of the truth has mean 1, so by Markov's inequality
+with d the degrees of freedom of the counts. With many kinds of reports a bound by the secrets is
+better. Let C be the sum, over all sequences of n secrets, of the largest probability that any
+distribution gives to the sequence [shtarkov]_. Then the largest likelihood of the reports is at
+most C times that of a mixture. The mixture's ratio to the likelihood of the truth has mean 1, so by
+Markov's inequality
 
 .. math:: P(\text{log-ratio} \ge \log C + t) \le e^{-t}.
 

@@ -3,13 +3,15 @@ r"""The joint profile of a share for two secrets and two reports, where their ma
 With v the share of the second secret, a_x the probability of the first report of secret x, and p =
 (1 - v) a_0 + v a_1, the log-likelihood of reports and trials is n_1 log p + n_2 log(1 - p) + sum_x
 t_x1 log a_x + t_x2 log(1 - a_x). For a given v it is concave in (a_0, a_1). Its maximum f(v) has
-the slope f'(v) = d (a_1 - a_0), where d = n_1 / p - n_2 / (1 - p). So f turns at two places at the
-most:
+the slope f'(v) = d (a_1 - a_0), where d = n_1 / p - n_2 / (1 - p). So f turns at no more than two
+places:
 
 - where d = 0: both a_x are the shares of the trials and p is the share of the reports, which is
   the estimate;
-- where a_0 = a_1: both are the share a of all trials and reports together, and the equation for
-  a_1, T_1 (share_1 - a) = -v d a (1 - a) with d a (1 - a) = n (q - a), gives v.
+- where a_0 = a_1: both are a, the share of first reports among all trials and reports together. Let
+  q be this share among the n reports alone, and share_1 among the T_1 trials of the second secret.
+  The equation for a_1 is T_1 (share_1 - a) = -v d a (1 - a), where d a (1 - a) = n (q - a), and it
+  gives v.
 
 Between these places f is monotone, so that the ends of {v : f(v) >= floor} are found without a
 search for other maxima.

@@ -48,9 +48,9 @@ class GarwoodRegion(ConfidenceBoxes):
     def highest_share(self, w: Floats) -> float:
         """Return an upper bound on w . lambda / sum lambda.
 
-        Charnes and Cooper's programme, whose variables are lambda and 1, both divided by one scale,
-        gives the largest share v. If (w - v) . lambda <= B and sum lambda >= T > 0 on the region,
-        the share is at most v + B / T.
+        Charnes and Cooper's programme, whose variables are lambda / s and 1 / s with s = sum
+        lambda, gives the largest share v. If (w - v) . lambda <= B and sum lambda >= T > 0 on the
+        region, the share is at most v + B / T.
         """
         if self._least_total <= 0:
             return float(w.max())

@@ -89,7 +89,7 @@ class GeometricNoise:
         return stopped, moving
 
     def tail(self, moving: int, rng: Generator) -> tuple[Ints, Ints]:
-        """Distances beyond an end at which the walkers who left the line stop, and their counts."""
+        """Draw distances beyond an end for `moving` values past it, and their counts."""
         counts = []
         # One binomial a step while a step stops more than one walker on average. At a small
         # epsilon the steps outnumber the walkers: the rest draw their distances one by one.

@@ -49,8 +49,9 @@ class LinearGeometric(Mechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.0. Below this range a report has the parity of
-        its secret; just above it numpy draws no noise other than 0.
+        If `epsilon` is not a number from 5e-15 to 36.0. Below this range noise can exceed
+        :math:`2^{53}`, where doubles are even numbers only, and a report then shows whether its
+        secret is even; just above it numpy draws no noise other than 0.
     TypeError
         If `alphabet` is not a Line.
 

@@ -35,14 +35,14 @@ MAX_HASHES = 15
 class BloomRappor(NumberedBits):
     r"""RAPPOR with Bloom filters: one noisy filter of the user's cohort.
 
-    Each user belongs to one of several cohorts, at random; their number is `cohorts`. For secret x
-    the cohort's hash functions set to 1 those of the `bits` bits that are in the set :math:`B_{x}`,
-    at most `hashes` of them. The permanent response makes each bit 1 with probability f/2, 0 with
-    probability f/2, and otherwise leaves it as it is; the instantaneous response then reports 1
-    with probability q if the result is 1, and with probability p if it is 0. So in one report a bit
-    of :math:`B_x` is 1 with probability :math:`q^*=f(p+q)/2+(1-f)\,q`, and any other bit with
-    probability :math:`p^*=f(p+q)/2+(1-f)\,p`, all independently. With t of the :math:`|B_{x}|` bits
-    reported as 1, :math:`P(\text{cohort},\text{report}\mid
+    Each user belongs to one of several cohorts, at random; their number is `cohorts`. A filter has
+    `bits` bits. For secret x the cohort's hash functions turn on those in a set :math:`B_{x}`, of
+    which there are at most `hashes`. The permanent response makes each bit 1 with probability f/2,
+    0 with probability f/2, and otherwise leaves it as it is; the instantaneous response then
+    reports 1 with probability q if the result is 1, and with probability p if it is 0. So in one
+    report a bit of :math:`B_x` is 1 with probability :math:`q^*=f(p+q)/2+(1-f)\,q`, and any other
+    bit with probability :math:`p^*=f(p+q)/2+(1-f)\,p`, all independently. With t of the
+    :math:`|B_{x}|` bits reported as 1, :math:`P(\text{cohort},\text{report}\mid
     x)\propto(q^*/p^*)^t\bigl((1-q^*)/(1-p^*)\bigr)^{|B_x|-t}`. Two hash functions may set the same
     bit for a secret; then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see
     `Mechanism`.

@@ -16,10 +16,10 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 class Crosswise(SurveyDesign):
     r"""The crosswise design: whether two answers are the same, without any die.
 
-    Each person answers two questions, but only in mind: a sensitive one, and an innocent one such
-    as "Is your mother's birthday in January to March?", to which a known share p answers "yes"
-    independently of the first. The report is "same" if both answers are the same, and else
-    "different". So "same" has the probability
+    Each person answers two questions silently: a sensitive one, and an innocent one such as "Is
+    your mother's birthday in January to March?", to which a known share p answers "yes",
+    independently of the answer to the first. The report is "same" if both answers are the same, and
+    else "different". So "same" has the probability
 
     .. math:: \lambda=p\,\pi+(1-p)(1-\pi)
 

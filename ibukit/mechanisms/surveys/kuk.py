@@ -24,7 +24,8 @@ class Kuk(SurveyDesign):
     r"""Kuk's design: the number of red cards from one of two decks.
 
     Each person has two decks, draws the same number of cards from both with replacement, and
-    reports how many were red in the deck that belongs to the secret. So no one answers a question:
+    reports how many were red in the deck that belongs to the secret. So no one answers a question.
+    The number z of red cards has the probability
 
     .. math:: P(z\mid x)=\binom{c}{z}\,p_x^z\,(1-p_x)^{c-z}
 

@@ -16,9 +16,9 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 class Triangular(SurveyDesign):
     r"""The triangular design: whether either of two answers is "yes", without any die.
 
-    Each person answers two questions, but only in mind: a sensitive one, and an innocent one to
-    which a known share p answers "yes" independently of the first. The report is a "circle" if both
-    answers are "no", else a "triangle", which has the probability
+    Each person answers two questions silently: a sensitive one, and an innocent one to which a
+    known share p answers "yes", independently of the answer to the first. The report is a "circle"
+    if both answers are "no", else a "triangle", which has the probability
 
     .. math:: \lambda=\pi+p\,(1-\pi)
 

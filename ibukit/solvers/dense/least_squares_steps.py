@@ -7,9 +7,9 @@ a step is one system of equations for them alone, which takes less than half of 
 exact.
 
 If there are many secrets, only some are candidates: those with mass, their neighbours, which are
-similar if the secrets form a scale, and the highest peaks of g. Whether few have mass is seen on
-the way: the work is counted, and as soon as it exceeds what the certificate has earned, the central
-path takes over.
+similar if the secrets form a scale, and the highest peaks of g. Whether few have mass shows on the
+way: the work is counted, and as soon as it exceeds a share of the work of the central path, the
+path takes over. This share grows as the certificate improves.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ L-BFGS-B [byrd]_ solves
 
     min sum_x theta_x - q . log(theta M),    theta >= 0,
 
-whose solution has the sum 1. Under a channel that tells the secrets well apart, fifty or so
-gradients show which of them have mass, even if these are neither few nor all; whereas one product
-of the matrix with itself, which each step of the central path needs, costs as much as k / 2
-gradients. Under a channel that blurs them the gradients gain little, and after the first few of
-them the path takes over.
+whose solution has the sum 1. Under a channel that separates the secrets well, fifty or so gradients
+show which of them have mass, even if these are neither few nor all; whereas one product of the
+matrix with itself, which each step of the central path needs, costs as much as k / 2 gradients.
+Under a channel that blurs them the gradients gain little, and after the first few of them the path
+takes over.
 
 .. [byrd] Byrd, Lu, Nocedal and Zhu, "A limited memory algorithm for bound constrained
    optimization", SIAM J. Sci. Comput. 16, 1995.
