@@ -24,8 +24,8 @@ from ibukit.tally.trials import refuse_trials
 
 # Gap in nats per report within which each maximum is certified.
 MLE_TOL = 1e-9
-# With this many reports or more, numpy cannot draw a half of exact size; each report then goes to one
-# half or the other by the toss of a coin.
+# With this many reports or more, numpy cannot draw a half of exact size; each report then goes to
+# one half or the other by the toss of a coin.
 MAX_DIVIDED = 10**9
 # Smallest probability that a ratio is divided by, so that the ratio fits into a double.
 MIN_PROBABILITY = np.finfo(float).tiny
