@@ -34,8 +34,8 @@ def njit(**options: Any) -> Callable[[Loop], Loop]:
 class LoopForNumba:
     """A loop that becomes numba's own object when it is called or one of its attributes is used."""
 
-    # A thread may wait here for another one, but not for itself: numba asks for the loops that a
-    # loop calls.
+    # Other threads wait at this lock. It is re-entrant, because numba, while it handles a loop,
+    # asks in the same thread for the loops that this loop calls.
     _lock = RLock()
     _dispatcher: Any
 
@@ -61,7 +61,7 @@ def _dispatcher(loop: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
     from numba.extending import typeof_impl
 
-    # A loop that calls another one finds it in its module as it is here.
+    # A loop finds a loop that it calls as a LoopForNumba: numba has to be told its type.
     if LoopForNumba not in typeof_impl.registry:
         typeof_impl.register(LoopForNumba)(
             lambda value, context: typeof_impl(value._dispatcher, context)

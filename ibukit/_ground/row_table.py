@@ -42,7 +42,7 @@ class RowTable(NamedTuple):
 def row_table(rows: NDArray[Any], most: int) -> RowTable | None:
     """Return the table of these rows of whole numbers; None if it has more than `most` places."""
     low, high = rows.min(axis=0), rows.max(axis=0)
-    # Python's integers hold the differences that those of numpy do not.
+    # Differences are taken between Python's integers, because numpy's may be too narrow for them.
     shape = tuple(int(last) - int(first) + 1 for first, last in zip(low, high, strict=True))
     table = RowTable(low, shape)
     return table if table.size <= most else None

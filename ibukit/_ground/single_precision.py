@@ -18,7 +18,7 @@ from ibukit._ground.arguments import Floats
 # Largest error of a product, relative to its largest entry. Single precision leaves 1e-7 to 1e-5,
 # and an error of this size hardly slows the steps.
 MAX_ERROR = 1e-4
-# Its multiples modulo 1 are spread evenly and never repeat.
+# The multiples of the golden ratio modulo 1 are spread evenly and never repeat.
 GOLDEN_RATIO = 1.618033988749895
 
 

@@ -100,8 +100,8 @@ class OneThread:
         threads_before = self._inside.pop(thread).threads_before
         for other in self._inside.values():
             for i, number in enumerate(threads_before):
-                # The other thread found 1, our limit: both share one number, and it restores ours.
-                # If it found another number, as with MKL, each thread has its own and restores it.
+                # If the other thread found 1, our limit, both share one number, and it restores
+                # ours. If it found another number, as with MKL, each thread restores its own.
                 if other.threads_before[i] == 1:
                     other.threads_before[i], threads_before[i] = number, 1
         for library, number in zip(self._libraries, threads_before, strict=True):
@@ -112,7 +112,7 @@ class OneThread:
 
     def _set(self, library: Library, number: int) -> None:
         library.set_num_threads(number)
-        # The call did nothing if another thread, which may work elsewhere now, is in control.
+        # If another thread, which may work elsewhere now, is in control, the call did nothing.
         if library.num_threads != number:
             self._release()
             library.set_num_threads(number)
@@ -232,7 +232,7 @@ class _Share(Generic[Piece, Result]):
 
         self.future = Future()
         try:
-            # The threads of the pool also have one worker each.
+            # scipy keeps the number of workers for each thread: the pool's threads also need one.
             with fft.set_workers(1):
                 self.future.set_result(self._work(self._piece))
         # The error is raised when the result is due in the order of the pieces.

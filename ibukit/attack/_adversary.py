@@ -119,7 +119,7 @@ def scan(
         estimate = mle(with_adversaries(part, int(report)), tol, strict=False)
         # Only now is the model with these adversaries fitted.
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)
-        # A maximum that was missed may be larger than the value by its gap.
+        # If the maximum was missed, the true ratio may be larger, by twice n times the gap at most.
         bound = max(
             bound,
             ratio if estimate.gap <= tol else min(ratio + 2 * tally.n * estimate.gap, most[report]),

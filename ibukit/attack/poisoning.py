@@ -79,7 +79,7 @@ def poison_inputs(
         raise ValueError("counts must hold at least one person, but they are all 0")
     targets = parse_targets(target, secrets)
     adversaries = _adversaries(int(people.sum()), arguments.fraction("fraction", fraction, "[)"))
-    # They are divided evenly; the first targets get one more if they do not divide.
+    # The adversaries are divided evenly; where they do not divide, the first targets get one more.
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
     return people

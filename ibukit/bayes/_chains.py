@@ -38,7 +38,7 @@ class Chains:
         self._draw_secrets = sampler_of(tally)
         self._walk = SurrogateMoves.of(tally, alpha)
         self._trajectories: Trajectories | None = None
-        # log-weights W of the trajectories' targets at p, None after p moved in another way
+        # The log-weights W of the trajectories' targets at p; None once p has moved in another way.
         self._weights: list[float] | None = None
         self._in_a_row = 0
         p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)

@@ -16,7 +16,7 @@ from ibukit.bayes._marginals import Marginals
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
 
-# About a minute of additions, and a quarter of a small machine's memory.
+# Limits of about a minute of additions, and of a quarter of a small machine's memory.
 MAX_TERMS = 4 * 10**9
 MAX_BYTES = 2**31
 

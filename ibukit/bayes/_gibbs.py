@@ -106,9 +106,9 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
                 for _ in range(thin - 1):
                     chains.sweep()
                 p = chains.p
-                # Expected frequencies given p are recorded, not drawn ones: their mean is the same,
-                # with less variance. The frequencies of people whose reports get lost are not
-                # known; p itself is recorded then.
+                # Expected frequencies given p are recorded instead of drawn ones: the mean is the
+                # same and the variance smaller. Where reports get lost, the frequencies of those
+                # people are not known, and p itself is recorded.
                 frequencies[:, i] = (
                     p if lossy else [_expected_frequencies(channel, q, each) for each in p]
                 )

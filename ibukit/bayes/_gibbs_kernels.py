@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_cache import njit
 
-# Least probability of a draw. Probabilities below twice this are the same to any number of users,
-# and stand for those that a double cannot hold.
+# Least probability of a draw. No number of users could tell probabilities below twice this apart,
+# so they also stand for those that a double cannot hold.
 MIN_DRAWN = 1e-300
 
 
@@ -26,8 +26,8 @@ def assign_by_bits(
     first.
     """
     n_rows, n_bytes = rows.shape
-    # The table holds the sum of p over the bits of each value of each byte: a row then takes one
-    # look-up a byte. A value's sum is that without its lowest bit plus the bit's own.
+    # For each value of each byte the table holds the sum of p over its bits: a row then takes one
+    # look-up a byte. A value's sum is that of the value without its lowest bit, plus this bit's p.
     table = np.zeros((n_bytes, 256))
     for j in range(n_bytes):
         for value in range(1, 256):

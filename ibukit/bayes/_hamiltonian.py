@@ -25,14 +25,14 @@ from ibukit.channels import Channel
 from ibukit.fisher_information import contrasts
 from ibukit.tally.tally import Tally
 
-# A quarter of a period makes the end independent of the start, except for refusals; trajectories
-# that meet too many walls are halved down to the second number.
+# Times of trajectories. A quarter of a period makes the end independent of the start, except for
+# refusals. If trajectories meet too many walls, the time is halved, down to the second number.
 MAX_TIME, MIN_TIME = math.pi / 2, 0.35
 # Without reflections, integrate slightly past pi/2: ends on the opposite side offset the refusals
 # (antithetic draws).
 TIME_WITHOUT_WALLS = 2.0
-# Moves of a random walk for each secret, before and after a trajectory that meets walls: one that
-# hits a wall again and again leaves its entry near the same height.
+# Moves of a random walk for each secret, before and after a trajectory that meets walls: such a
+# trajectory, if it hits a wall again and again, leaves the wall's entry near its old height.
 WALK_MOVES_PER_SECRET = 2
 # This number of reflections takes about as long as a walk of `_surrogate_metropolis`.
 MAX_REFLECTIONS_PER_SECRET = 10

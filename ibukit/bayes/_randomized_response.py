@@ -67,7 +67,7 @@ LOG_NEGLIGIBLE = 42.0
 # Step of the first rule in widths of the Gaussian at the saddle point: the error of the trapezoidal
 # rule, e^(-2 pi^2 / step^2), is then about 1e-13.
 STEP_PER_WIDTH = 0.8
-# About a minute of recursion steps, and a quarter of a small machine's memory.
+# Limits of about a minute of recursion steps, and of a quarter of a small machine's memory.
 MAX_RECURSION_STEPS = 4 * 10**9
 MAX_BYTES = 2**31
 MAX_POINTS = 10**5
@@ -270,7 +270,7 @@ class _Contour:
         _, _, _, ratios, t, rest, v = report_moments(
             self.alpha, self.counts, self.channel.off, contrast / self.b, contrast / (self.b * z**2)
         )
-        # An underflow is 0, as it should be.
+        # A ratio that underflows has the logarithm -inf, and the integrand is 0, as it should be.
         with np.errstate(divide="ignore"):
             log_h = self.multiplicity @ np.log(ratios) + _log_prior(w, self.prior + 1, self.b)
         return _Quadrature(w, np.full(len(w), step), z * np.exp(log_h), t, rest, v)
@@ -298,8 +298,8 @@ class _Contour:
             mean = self.alpha[:, None] / scale + n * frequencies[:, None] / scale
             complement = _sums_over_others(mean, multiplicity)
             off = t - n * frequencies[:, None] + mean * rest
-            # The deviations sum to 0. For a secret with nearly all users little would be left of
-            # its own, so it is taken as minus the sum over the others.
+            # The deviations sum to 0. Rounding would leave few digits of the deviation of a secret
+            # that nearly all users have, so it is taken as minus the sum over the others.
             off = np.where(mean > 0.5, -_sums_over_others(off, multiplicity), off)
             spread = complement**2 * v + mean**2 * v_others
             of_p = (spread + off**2) / scale + complement**2 * a + mean**2 * others

@@ -7,8 +7,8 @@ import numpy as np
 from ibukit.channels import Channel, DenseChannel
 from ibukit.tally.tally import Tally
 
-# Entries up to which a product with the matrix takes less time than all that a structure does for
-# its own product. A sampler takes thousands of products, one after the other.
+# Number of entries up to which a product with the matrix takes less time than a product by way of
+# the structure. A sampler takes thousands of products, one after the other.
 MAX_ENTRIES = 2**16
 
 

@@ -186,7 +186,7 @@ class Posterior(arguments.ReadOnlyArrays):
     def _exact_ends(
         self, law: Exact, functionals: LinearFunctionals, tail: float
     ) -> tuple[Floats, Floats]:
-        # Frequencies are discrete, and have the recursion over the totals.
+        # Frequencies are discrete, so their quantiles come from the recursion over the totals.
         if isinstance(law, RandomizedResponsePosterior) and self.of == "distribution":
             with suppress(TooLarge):
                 if all(map(has_two_values, functionals.each())):

@@ -135,7 +135,7 @@ def score_few_responses(
         w = counts / p
         shares = extra * w
     weights = sum_few_in_blocks(w)
-    # The logarithms of the machine's library, as in the compiled loop: numpy's differ in a bit.
+    # These are the machine library's logarithms, as in the compiled loop: numpy's differ in a bit.
     logs = [math.log(each) if each > 0 else -math.inf for each in p[masses != 0].tolist()]
     log_likelihood = _in_turn(counts[masses != 0] * np.array(logs, dtype=np.float64))
     idle = _in_turn(counts[masses == 0].astype(np.float64))

@@ -177,7 +177,7 @@ class Channel(ABC):
         held. It is this bound that makes a certificate a proof.
         """
         score = self.score(theta, counts)
-        # A count may be rounded to a double; it is divided, perhaps as a product with 1 / p_z.
+        # A count may be rounded to a double and divided by p_z, perhaps as a product with 1 / p_z.
         error = gamma(self.n_roundings + 3) + 2 * underflow(self.k, score.least)
         return score.raised(error)
 
@@ -376,7 +376,7 @@ class AugmentedChannel(Channel):
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        # Any row of the other channel stands where the new one will.
+        # Row 0 of the other channel is a placeholder for the new secret's row, set below.
         is_new = secrets == self.channel.k
         rows = self.channel.rows(np.where(is_new, 0, secrets))
         rows[is_new] = self.row

@@ -61,7 +61,7 @@ class BitPoolChannel(Channel):
     def of(cls, channels: Sequence[BitChannel]) -> BitPoolChannel:
         """Pool the reports of some channels over the same secrets, one after the other."""
         sizes = [channel.size for channel in channels]
-        # Read-only as the rows of one mechanism, or the kernels would be compiled for both.
+        # Read-only rows, as those of one mechanism: numba compiles a kernel for each kind of array.
         packed = frozen(np.concatenate([channel.packed for channel in channels]))
         one, zero = (
             np.repeat(entries, sizes)
@@ -104,14 +104,14 @@ class BitPoolChannel(Channel):
     @property
     @override
     def n_roundings(self) -> float:
-        # The sum of theta may take k additions, those of the weights one for each report; they are
-        # folded by fewer additions than a byte has values.
+        # The sum of theta may take k additions, and sums of weights one for each report. Folding
+        # the weights takes fewer additions than a byte has values.
         return self.k + self.packed.shape[1] + self.size + min(self.size, 256) + 16
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # Where a set bit lowers the probability, the contrast is subtracted, which may cancel. The
-        # complement's is added.
+        # Where a set bit lowers the probability, the contrast would be subtracted, which may
+        # cancel. With the complement of the bits it is added.
         is_lower = self.one < self.zero
         if is_lower.any():
             packed = np.where(is_lower[:, None], ~self.packed, self.packed)

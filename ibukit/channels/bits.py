@@ -116,8 +116,8 @@ class BitChannel(Channel):
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # If a set bit lowers the probability, the contrast is subtracted, which may cancel. The
-        # complement's is added.
+        # If a set bit lowers the probability, the contrast would be subtracted, which may cancel.
+        # With the complement of the bits it is added.
         if self.one < self.zero:
             flipped = replace(self, packed=~self.packed, one=self.zero, zero=self.one)
             return flipped.upper_score(theta, counts)

@@ -83,8 +83,7 @@ class DenseChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        # A solver factorises the sum, in which negligible entries show only in the time that they
-        # take.
+        # A solver factorises this sum. Negligible entries would make a difference to its time only.
         total += lower_gram(self._without_negligible, weights)
 
     @cached_property

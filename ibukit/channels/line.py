@@ -87,7 +87,7 @@ class LineChannel(Channel):
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # A term may take k steps, but one that takes many is small: the steps are counted along.
+        # A term may take k steps, but a term of many steps is small: so steps are counted as well.
         y, steps = SWEEPS.for_size(self.k).sweep_with_steps(theta, self.decay)
         p = y[self.positions] * self.scale
         least = float(p.min())

@@ -15,7 +15,7 @@ from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
 from ibukit.channels.dense import lower_gram
 
-# Values of a byte, so a table has no more entries.
+# A byte has this number of values, so a table has no more entries.
 MAX_LEVELS = 256
 
 

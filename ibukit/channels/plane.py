@@ -25,8 +25,8 @@ from ibukit.domain.grid import Grid
 # Entries, 32 MB of doubles, up to which a dense channel is as fast; and it is exact to the last
 # digit.
 MAX_MATRIX_ENTRIES = 2**22
-# Number of secrets up to which a matrix is faster than convolutions; and number of reports, if
-# there are more secrets.
+# Number of secrets up to which a matrix is faster than convolutions; and, if there are more
+# secrets, number of reports up to which it is.
 MAX_DENSE_SECRETS = 700
 MAX_DENSE_REPORTS = 500
 # Kind of the reports that have a column of their own.
@@ -401,7 +401,7 @@ class PlaneChannel(Channel):
         )
         quick, x = own(), probe(self.k)
         with np.errstate(all="ignore"):
-            # Without their scales all reports count.
+            # These weights cancel the scales, so that all reports count in the comparison.
             w = 1 / self.scale**2
             is_right = agrees(quick.of(w)(x), self.gram_product(w, x))
         return quick if is_right else own(np.float64)
@@ -409,7 +409,8 @@ class PlaneChannel(Channel):
     @cached_property
     def _lengths(self) -> tuple[int, int]:
         """Lengths of the padded grid: no offset within reach wraps around onto another."""
-        # If all reports lie in the middle of a large grid, that would be shorter than the grid.
+        # If all reports lie in the middle of a large grid, the offsets alone would give less than
+        # its size.
         return tuple(
             fft.next_fast_len(max(largest + reach + 1, size), real=True)  # type: ignore[return-value]
             for largest, reach, size in zip(

@@ -85,8 +85,8 @@ class ProductChannel(Channel):
     @property
     @override
     def n_roundings(self) -> float:
-        # One part after the other, each a sum over its secrets and later over its reports. A tuple
-        # of reports may stand at the place of another.
+        # The parts follow one after the other, each with a sum over its secrets and later one over
+        # its reports. Equal tuples of reports share a place, where their weights are added up.
         return sum(self._secrets) + sum(self._reports) + 2 * len(self.columns) + self._repeats
 
     @property

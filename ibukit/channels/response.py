@@ -119,9 +119,9 @@ class ResponseChannel(Channel):
         additions = additions_in_blocks(self.k) + additions_in_blocks(len(self.reports))
         error = gamma(additions + 12)
         if self.diagonal < self.off and self.k > 1:
-            # Products with the contrast are subtracted: errors are relative to what they are
-            # subtracted from. The largest g is at least half of it: its report has at most half of
-            # the weights, or none names the secret.
+            # Here products with the contrast are subtracted, so errors are relative to what they
+            # are subtracted from. The largest g is at least half of that: the report that names its
+            # secret has at most half of the weights, or no report names it.
             error *= 4 * max(1.0, 2 * self.off * total / least) if least > 0 else math.inf
         error += 2 * underflow(self.k, least)
         return error / (1 - error) if error < 0.5 else math.inf

@@ -14,8 +14,8 @@ from ibukit.privacy import epsilon_ldp, epsilon_metric
 def run(options: argparse.Namespace) -> None:
     """Print the properties of a mechanism, one on each line."""
     mechanism = mechanism_of(options)
-    # Of a mechanism with infinitely many reports, one of the same information whose reports can be
-    # listed.
+    # A mechanism with infinitely many reports is replaced by one that has the same information and
+    # whose reports can be listed.
     listed = mechanism.as_finite()
     answer = identifiable(mechanism)
     print(f"secrets: {mechanism.k}")

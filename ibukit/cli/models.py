@@ -200,7 +200,7 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
 
 def _report_labels(names: list[str]) -> list[Any]:
     """Return the names of the reports; as numbers, if all of them are whole numbers."""
-    # A report 1 of a Parquet file is a number, and in a text file "1" stands for it.
+    # In a Parquet file the report 1 is a number; in a text file "1" stands for this number.
     numbers = [int(name) if name.isdecimal() else None for name in names]
     whole = [str(number) for number in numbers] == names
     return list(numbers) if whole else list(names)

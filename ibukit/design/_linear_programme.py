@@ -179,7 +179,7 @@ def prices(n: int) -> Floats:
 def first_guesses(loss: Floats, adversary_loss: Floats) -> Mask:
     """Mark the best guesses for the secret that each report suits best, shape (m, guesses)."""
     secrets = loss.argmin(axis=0)
-    # A stable sort takes the same of equal guesses on every machine.
+    # A stable sort picks the same ones among equally good guesses on every machine.
     order = np.argsort(adversary_loss[secrets], axis=1, kind="stable")[:, :FIRST_GUESSES]
     guesses = np.zeros((loss.shape[1], adversary_loss.shape[1]), dtype=bool)
     np.put_along_axis(guesses, order, True, axis=1)

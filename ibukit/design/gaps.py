@@ -194,7 +194,7 @@ def protection_gap(
     # The adversary may make the best constant guess whatever is reported.
     constant_guess = float((weights @ adversary_costs).min())
     simple_gap = max(0.0, constant_guess - attained)
-    # With one loss he may also guess the report itself, which costs him what it costs the user.
+    # If both losses are the same, he may guess the report itself, at the loss of the user.
     if np.array_equal(costs, adversary_costs):
         return min(simple_gap, max(0.0, bound - attained))
     # Secrets of probability 0 cost nobody anything.

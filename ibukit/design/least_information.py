@@ -102,8 +102,8 @@ def kernel_of(problem: RateDistortionProblem, beta: float) -> tuple[Floats, Floa
     The optimal distribution of the reports is the maximum-likelihood mixture of these rows.
     """
     possible = problem.prior > 0
-    # The excess stands in the place of the loss, which divides each secret's kernel by its largest
-    # entry: the log-likelihood moves by a constant, its maximiser does not, and no row underflows.
+    # The kernel is that of the excess, so each secret's loss is reduced by its smallest one: the
+    # log-likelihood moves by a constant, its maximiser does not, and no row underflows.
     excess = problem.excess_loss[possible]
     kernel = np.exp(-beta * excess) if np.isfinite(beta) else (excess == 0).astype(np.float64)
     return np.ascontiguousarray(kernel.T), problem.prior[possible]
@@ -179,7 +179,7 @@ class _Search:
         return self.log_ratios[log_beta]
 
     def _solve(self, log_beta: float) -> float:
-        # A beta beyond all doubles is the limit, at which every report is the best.
+        # An infinite beta, beyond all doubles, is the limit, at which every report is the best.
         with np.errstate(over="ignore"):
             beta = float(np.exp(log_beta))
         here = Optimum(solve_at_beta(self.problem, beta), beta)
@@ -190,8 +190,8 @@ class _Search:
             self.below = max(self.below, (excess, here), key=lambda point: point[0])
         if self.is_met:
             return 0.0
-        # The target is the middle of the tolerated range. The value is bounded where exp(-beta
-        # loss) underflows.
+        # The target is the middle of the tolerated range. The ratio is bounded from below, because
+        # the excess is 0 where exp(-beta loss) underflows.
         return float(np.log(max(excess / (self.wanted * (1 - LOSS_TOLERANCE / 2)), 1e-30)))
 
     @property

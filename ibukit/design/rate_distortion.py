@@ -179,7 +179,7 @@ def rate_distortion(
 
 
 def _valid_distortion(value: Any) -> float:
-    # A negative distance is a number like others, but no channel has it.
+    # A negative distortion is a valid number, but no channel attains it.
     if not isinstance(value, bool) and isinstance(value, Real) and value < 0:
         raise Infeasible(
             f"distortion must be at least 0, where every report is the truth, got {value}"

@@ -464,7 +464,7 @@ def consecutive(labels: Any) -> Line | None:
     ):
         return None
     integers = np.asarray(labels)
-    # Steps of unsigned integers that fall are large, so they are not 1 either.
+    # Falling unsigned integers have huge steps, because these wrap round, and so not 1 either.
     if integers.dtype.kind not in "iu" or not integers.size or (np.diff(integers) != 1).any():
         return None
     first, last = int(integers[0]), int(integers[-1])

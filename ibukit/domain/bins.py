@@ -42,14 +42,14 @@ class Bins(NamedTuple):
             return None
         widths = self.right - self.left
         step = float(np.median(widths))
-        # pandas moves the first end by a thousandth of the range, so that it has the least value.
+        # pandas moves the first end by a thousandth of the range, so that its bin has the minimum.
         tolerance = WIDTH_TOLERANCE * (self.right[-1] - self.left[0])
         even = np.abs(widths - step) <= tolerance
         adjacent = np.abs(self.left[1:] - self.right[:-1]) <= tolerance
         return step if step > 0 and even.all() and adjacent.all() else None
 
 
-# Difference of widths, relative to the range of all bins, that pandas makes to have all values in.
+# Difference of widths, relative to the range of all bins, that pandas makes to include all values.
 WIDTH_TOLERANCE = 2e-3
 
 

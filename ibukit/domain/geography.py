@@ -57,7 +57,7 @@ def cells(
     inside = (north >= lat0) & (north <= lat1) & (east >= lon0) & (east <= lon1)
     if not inside.all() and outside == "raise":
         _refuse_outside(north, east, inside, bounds, degrees)
-    # To move or to leave out all points is not what is meant where both numbers are exchanged.
+    # If latitude and longitude are exchanged, nobody means all points to be moved or left out.
     exchanged = degrees and not inside.any() and _are_far_from_mirror(bounds)
     if exchanged and _exchanged(north, east, bounds).any():
         _refuse_outside(north, east, inside, bounds, degrees)

@@ -12,8 +12,8 @@ from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 
-# An array in the alphabet's order would be taken, but whoever has other labels may have another
-# order: it is not advised.
+# The message does not advise an array in the alphabet's order, which would be accepted: whoever has
+# other labels may have them in another order.
 ALIGNED_HINT = (
     "; what has labels is aligned by them: rename them as the alphabet has them, or correct the "
     "alphabet"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-# Lengths are in the unit of the grid: "unit" of columns x and y, which other programs fill with
-# degrees, and "lengths" of columns that say the unit, as x_km.
+# Two kinds are lengths in the unit of the grid: "unit" for columns x and y, which other programs
+# fill with degrees, and "lengths" for columns whose names say the unit, such as x_km.
 Kind = Literal["cells", "degrees", "unit", "lengths"]
 PLACES: tuple[Kind, ...] = ("degrees", "unit", "lengths")
 ALL: tuple[Kind, ...] = ("cells", *PLACES)
@@ -62,7 +62,7 @@ def axis_of(name: Any, unit: str = "") -> tuple[Kind, int] | None:
     if text in AXES:
         return AXES[text]
     words = re.split(r"[^a-z]+", text)
-    # In one word as well, as in "decimalLatitude".
+    # The word may also be the end of a longer one, as in "decimalLatitude".
     latitude = any(word in LATITUDES or word.endswith("latitude") for word in words)
     longitude = any(word in LONGITUDES or word.endswith("longitude") for word in words)
     return None if latitude == longitude else ("degrees", int(longitude))

@@ -187,7 +187,7 @@ def number_pairs(
                 "right only if it is like the rest"
             )
         raise ValueError(f"{name} must be {forms}, got an array of type {array.dtype}")
-    # An empty list becomes an array of floats in numpy, but no points are no geographic points.
+    # numpy makes floats of an empty list, which would then be taken for geographic points.
     return Pairs(array if array.size else np.zeros((0, 2), dtype=np.int64), kind)
 
 

@@ -16,8 +16,8 @@ from ibukit.domain.pair_names import Kind
 from ibukit.domain.places import Pairs, degrees_of, refuse_off_the_globe
 from ibukit.errors import AlphabetMismatch
 
-# Largest share of the grid's area that a box with as many units as the grid has degrees may
-# have, for points in it to be taken for degrees. In km it is 1 / 111^2 at the equator.
+# Points in a box with as many units as the grid has degrees are taken for degrees, if this box has
+# at most this share of the grid's area. In km the share is 1 / 111^2 at the equator.
 MAX_SHARE_OF_DEGREES = 0.01
 FORMS = (
     "coordinates (x, y) in the grid's unit from its south-west corner, shape (n, 2), a frame with "

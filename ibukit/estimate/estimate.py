@@ -387,7 +387,7 @@ class Estimate(ReadOnlyArrays):
         (lower, upper), methods = self._ends(level, None, method)
         columns: dict[str, NDArray[Any]] = {"lower": lower, "upper": upper}
         columns["identified"] = self.identified
-        # Of one method nothing need be said, but rows of others, or void ones, say what they are.
+        # A single method is not named; but rows of other methods, and void rows, say what they are.
         one = len({*methods}) == 1 and methods[0] in intervals.INTERVALS
         return columns if one else columns | {"method": methods}
 
@@ -580,9 +580,9 @@ class Estimate(ReadOnlyArrays):
                 "target must be 'distribution' where reports are weighted, got 'frequencies': "
                 "weighted people stand for others who were not asked"
             )
-        # The frequencies vary around theta with the covariance (diag(theta) - theta theta') / n,
-        # and that is not an error of theirs. Where the mechanism hides nothing the difference is 0,
-        # and rounding may take it below.
+        # The frequencies themselves vary around theta with the covariance (diag(theta) - theta
+        # theta') / n, which is no error of their estimate. Where the mechanism hides nothing, the
+        # difference is 0, and rounding may make it negative.
         of_sampling = functionals.variances(self.distribution) / tally.n
         return np.sqrt(np.maximum(variances - of_sampling, 0.0))
 
@@ -610,7 +610,7 @@ class Estimate(ReadOnlyArrays):
         )
 
     def _covariance_of_sums(self) -> Floats:
-        # The repairs of inversion are not part of it: it is that of the unbiased estimate.
+        # This is the covariance of the unbiased estimate, without the repairs of inversion.
         parts = self._known_tally("standard errors need the sums").parts
         if len(parts) > 1:
             raise LikelihoodUnknown(
@@ -1223,7 +1223,7 @@ class Estimate(ReadOnlyArrays):
             not isinstance(own.tally, Tally) or own.tally.alphabet != own.alphabet
         ):
             raise ValueError("tally must be of the secrets of the estimate")
-        # Of sums of bits no likelihood is known, and so no gap.
+        # The likelihood of sums of bits is not known, and so their gap is not known either.
         known = own.tally is None or all(has_likelihood(p.mechanism) for p in own.tally.parts)
         if known and not own.gap >= 0:
             raise ValueError(f"gap must not be negative, got {own.gap}")

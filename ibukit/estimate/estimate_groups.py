@@ -109,9 +109,9 @@ class EstimateGroups(Mapping[Any, Estimate]):
     def _alone(self) -> NDArray[np.bool_]:
         """True for the groups whose intervals a single estimate must find, shape (t,)."""
         whole = [tally.counts.dtype.kind != "f" for tally in self.groups.values()]
-        # Off the simplex, after raw inversion, a single estimate refuses.
+        # A single estimate refuses a distribution off the simplex, as after raw inversion.
         on_simplex = (self.distribution >= 0).all(axis=1)
-        # Variances of many tallies take matrices for exactly known.
+        # The variances of many tallies take every matrix for exactly known, also a measured one.
         measured = [has_trials(tally) for tally in self.groups.values()]
         some = np.isnan(self._variances).any(axis=1)
         return some | ~np.array(whole) | ~on_simplex | np.array(measured)

@@ -15,7 +15,7 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import name_of_alphabet
 from ibukit.errors import AlphabetMismatch
 
-# An HTML table has all rows up to the first number, beyond it the most probable, the second number.
+# An HTML table has all rows if they are at most the first number, else the most probable TOP_ROWS.
 MAX_ROWS_SHOWN, TOP_ROWS = 20, 10
 # Number of labels up to which an error message looks for a similar one, which takes time.
 MAX_LABELS_COMPARED = 10_000

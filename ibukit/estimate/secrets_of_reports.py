@@ -55,7 +55,7 @@ def secrets_of_reports(
         )
     index = reports.index if isinstance(reports, pd.Series) else None
     distinct, places = np.unique(codes, axis=0, return_inverse=True)
-    # A report that is there was not lost: its secret is one of those seen.
+    # A report that arrived was not lost, so its secret is one of those seen.
     seen = to_seen(theta, efficiency_of(mechanism))
     probabilities = _posteriors(mechanism, distinct, seen)
     return pd.DataFrame(probabilities[places.reshape(-1)], index, columns=index_of(alphabet))

@@ -25,7 +25,7 @@ MAX_NAMED = 5
 # Nats of all reports together by which an estimate may fall short of the maximum likelihood without
 # a warning: far below what any interval notices.
 AT_THE_MAXIMUM = 1e-3
-# Methods whose level is that of a limit without zeros. A warning says so from this share of zeros.
+# Methods whose level is a limit without zeros; from this share of zeros on, a warning says so.
 ASYMPTOTIC_METHODS = ("wald", "profile", "bootstrap")
 MANY_ZEROS = 0.2
 # Significant digits of the printed table.

@@ -47,7 +47,7 @@ def line_search(
 
 def _damped(move: Floats) -> Floats:
     """Return small changes nearly as they are, and large changes as their logarithms."""
-    # A rise from theta to (sqrt theta + v / 2)^2, for which Newton's step v is made, is this one.
+    # A rise leads from theta to (sqrt theta + v / 2)^2, for which Newton's step v is made.
     return 2 * np.sign(move) * np.log1p(np.abs(move) / 2)
 
 

@@ -261,9 +261,9 @@ def fit(
     careful = _newton(tally, roughness, weight, u, tol, CAREFUL, determined)
     if careful.excess <= max(tol, _rounding_error(roughness, weight, careful.u)):
         return careful
-    # Where secrets have probabilities below e^-100, as between two peaks, those that have to rise
-    # and the rounding errors of the others ask for changes of 10^13: a step short
-    # enough for the largest of them would be none.
+    # Where secrets have probabilities below e^-100, as between two peaks, changes of 10^13 are
+    # asked for by those that have to rise, and by the rounding errors of the others. A step short
+    # enough for the largest of these changes would be no step at all.
     damped = _newton(tally, roughness, weight, u, tol, DAMPED, determined)
     return min(careful, damped, key=lambda each: each.excess)
 
@@ -306,9 +306,9 @@ def _newton(
             best, improved = here, step
         if excess <= tol or step == attempt.max_steps:
             break
-        # A dense factor serves again as long as it gains a digit a step: it takes ten times as long
-        # as the rest of a step.
-        # The last step is Newton's own, whose error is the square of the one before.
+        # A dense factor is used again as long as it gains a digit a step, because a new one takes
+        # ten times as long as the rest of a step. The last step is Newton's own, whose error is the
+        # square of the error before.
         has_gained = reuse_above < excess <= REUSE_BELOW * last_excess
         if not (has_gained and isinstance(factor, DenseCurvature)):
             factor = here.curvature
@@ -423,8 +423,8 @@ def _curvature(
     if tally.efficiency is None:
         return dense_curvature(matrix)
     mirror(matrix)
-    # The share that is seen takes curvature away; root root^T gives it back along sqrt theta, which
-    # no step takes.
+    # The term of the share that is seen takes curvature away; root root^T gives it back along sqrt
+    # theta, a direction that no step takes.
     of_share = seen / (root @ seen)
     exact = matrix - np.outer(of_share, of_share) + np.outer(root, root)
     return dense_curvature(exact) or saddle_free_curvature(exact)

@@ -123,8 +123,8 @@ def combine_results(
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
     projected = arguments.flag("project", project)
     parts = check_tally(tally).parts
-    # Weights of the groups: shares of the users, divided by n times the variance of raw INV if
-    # these are to count.
+    # The weights of the groups are their shares of the users, divided by n times the variance of
+    # raw INV if variances are to count.
     shares = np.array([part.n / tally.n for part in parts])
     if weights == "variance":
         shares = shares / np.array([_squared_error_of_inv(part) for part in parts])
@@ -275,7 +275,7 @@ class _Outcome(NamedTuple):
 def _run(
     estimator: Estimator, tally: Tally, options: dict[str, Any], strict: bool | None
 ) -> _Outcome:
-    # Whether an error of the estimator counts is decided at the end, by `strict`.
+    # An error of the estimator is kept here; at the end `strict` decides whether it counts.
     missed = None
     try:
         returned = estimator(tally, **options)
@@ -286,7 +286,7 @@ def _run(
             f"estimator must take a tally, and the options by their names: {error}"
         ) from error
     estimate = as_estimate(returned, tally, "what the estimator returns", "")
-    # None leaves it to the estimator: an error that it raises is raised again.
+    # With None the estimator decides: if it raises an error itself, the error is raised again.
     must = strict is not None and arguments.flag("strict", strict)
     if must and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):
         missed = f"{estimate.method}: {estimate.status.value}"

@@ -81,7 +81,7 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     max_iter = arguments.whole("max_iter", max_iter, 0)
     check_rule(stop)
     efficiency = tally.efficiency
-    # The update is that of the secrets seen, phi, the average that of all.
+    # The update is made to phi, the distribution of the secrets seen, the average to that of all.
     phi = to_seen(np.full(tally.k, 1 / tally.k), efficiency)
     before: Iterate | None = None
     with one_thread(), tqdm(desc="ems", unit=" steps", leave=False, disable=None, delay=1) as bar:

@@ -14,9 +14,9 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.vectors import aligned_pair
 from ibukit.errors import ConvergenceError
 
-# Number of pairs of cells up to which the network simplex is faster on all of them than on a few,
-# and number of cells of the smaller side below which a few are not tried (measured,
-# benchmarks/transport.py).
+# Number of pairs of cells up to which the network simplex is faster with all pairs than with a few
+# of them; and number of cells of the smaller side below which a few pairs are not tried (measured
+# by benchmarks/transport.py).
 MAX_ALL_PAIRS, MIN_FEW_PAIRS = 500_000, 100
 
 

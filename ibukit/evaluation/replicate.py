@@ -344,8 +344,8 @@ def _question(
     seed: int,
 ) -> dict[str, Any]:
     """Return all that the numbers of a repetition depend on, for the first line of the file."""
-    # Neither the number of repetitions nor their order is part of it, because a file may go on to
-    # more of them. A patch release of Python changes no number.
+    # Neither the number of repetitions nor their order is included, because a later call may add
+    # repetitions to the file. A patch release of Python changes no number.
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     truth = (population.counts, population.distribution, population.alphabet)
     return {

@@ -124,7 +124,7 @@ def _plan(
     if guess is not None:
         values, prices = sign * guess.at(start), -sign * guess.at(end)
     near = _cheaper_pairs(start, end, values, prices, FIRST_PAIRS)
-    # With these pairs alone there need not be a plan.
+    # These pairs alone may not allow a plan, so the pairs of some plan are added.
     first = _some_plan(supply, demand)
     pairs = _merged(len(end), first, (near.rows, near.columns))
     for _ in range(MAX_ROUNDS):
@@ -143,7 +143,7 @@ def _plan(
             return None, guess
         values, prices = log["u"], log["v"]
         cheaper = _cheaper_pairs(start, end, values, prices, MORE_PAIRS, -ROUNDING * longest)
-        # Lowered to the least reduced costs, the dual variables are feasible for all pairs.
+        # Once lowered by the least reduced costs, the dual variables are feasible for all pairs.
         bound = supply @ (values + cheaper.least) + demand @ prices
         # What rounding leaves out of the plan is carried no farther than the largest distance.
         lost = np.abs(plan.sum(axis=1) - supply).sum() + np.abs(plan.sum(axis=0) - demand).sum()

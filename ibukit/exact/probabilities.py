@@ -50,8 +50,8 @@ class ExactProbability:
             low, high = (floor_shifted(bound, digits) for bound in self._bounds(precision))
             if low == high:
                 return low
-            # The bounds have the same floor in the end: of these numbers only the fractions, whose
-            # bounds are equal, have finitely many binary digits.
+            # In the end both bounds have the same floor: among these numbers only fractions have
+            # finitely many binary digits, and their bounds are equal.
             precision *= 2
 
 

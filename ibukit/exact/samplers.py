@@ -191,9 +191,9 @@ def subsets(
     rows[held, secrets[held]] = 1
     for users, more in ((np.flatnonzero(held), size - 1), (np.flatnonzero(~held), size)):
         x = secrets[users]
-        # Floyd's algorithm for a random subset of the other k - 1 secrets, which are counted from
-        # the secret onwards: draw from the first j + 1, and take number j itself if the draw is
-        # taken.
+        # Floyd's algorithm draws a random subset of the other k - 1 secrets, counted from the
+        # secret onwards: it draws from the first j + 1 of them, and takes number j itself if the
+        # drawn one is in the subset already.
         for j in range(k - 1 - more, k - 1):
             place = (x + 1 + uniform_below(j + 1, len(users), random_bits)) % k
             taken = rows[users, place] == 1

@@ -45,8 +45,8 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
         try:
             if check is not None:
                 check(path)
-            # A part that a killed process leaves behind has to be known as ours, also if its
-            # content is a table without a first line of its own: that begins last.
+            # A part that a killed process leaves behind must be known as ours even if its content
+            # is a table, which has no first line of ours: so its beginning is written last.
             file.write(MARK + content[len(MARK) :])
             file.seek(0)
             file.write(content[: len(MARK)])
@@ -58,8 +58,8 @@ def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = N
             if LOCKS:
                 os.replace(part, path)
         except BaseException:
-            # After an interrupt that came later than the renaming, the name may be that of the
-            # next writer's part, which is not ours to remove.
+            # If an interrupt came after the renaming, the name may already be that of the next
+            # writer's part, which is not ours to remove.
             if LOCKS and _is_same_file(file, part):
                 part.unlink(missing_ok=True)
             raise
@@ -130,11 +130,11 @@ def _open_exclusively(part: Path) -> Iterator[tuple[BinaryIO, int]]:
             continue
         with os.fdopen(descriptor, "r+b") as file:
             lock(file, part)
-            # If another has taken this file for one that was left behind, it is begun again.
+            # If another writer took this file for one that was left behind, we begin again.
             if LOCKS and not _is_same_file(file, part):
                 continue
             mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-            # What is to be private is so from its first byte on.
+            # A file that is to be private is private from its first byte on.
             _try(getattr(os, "fchmod", None), descriptor, 0o600)
             yield file, mode
             return
@@ -150,7 +150,7 @@ def _remove_own(part: Path, flags: int) -> None:
         there = os.lstat(part)
         if not stat.S_ISREG(there.st_mode):
             raise _in_the_way(part)
-        # A pipe that has been put there since does not keep us waiting.
+        # If the name is a pipe by now, opening it must not wait.
         descriptor = os.open(part, flags | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         return
@@ -161,7 +161,7 @@ def _remove_own(part: Path, flags: int) -> None:
     with os.fdopen(descriptor, "rb") as file:
         lock(file, part)
         held = os.fstat(descriptor)
-        # The writer before may have just renamed it: then it is the finished file.
+        # The writer before may just have renamed its part, which is then the finished file.
         if LOCKS and not _is_same_file(file, part):
             return
         own = not hasattr(os, "geteuid") or held.st_uid == os.geteuid()
@@ -195,7 +195,7 @@ def _set_access(file: BinaryIO, path: Path, mode: int) -> None:
     change_owner = getattr(os, "fchown", None)
     if new.st_uid != old.st_uid:
         _try(change_owner, descriptor, old.st_uid, -1)
-    # What the old group was allowed is not allowed to another.
+    # What the old group was allowed to do is not allowed to another group.
     if new.st_gid != old.st_gid and not _try(change_owner, descriptor, -1, old.st_gid):
         mode = mode & 0o707 | (mode & 0o070) & (mode & 0o007) << 3
     _try(change_mode, descriptor, mode)

@@ -55,7 +55,7 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
         arrays[name] = thing
         return {"array": name}
     name = type(thing).__name__
-    # The class itself and not one of its name: a class of somebody else could do anything.
+    # The class itself has to be ours, not only its name: a foreign class could do anything.
     if _own_class(name) is not type(thing):
         raise TypeError(
             "mechanism must be one of ibukit's own to be written to a file, got "
@@ -63,8 +63,8 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
         )
     if isinstance(thing, Enum):
         return {"class": name, "member": thing.name}
-    # A class whose state is more than its fields says itself what a file needs. The others are
-    # frozen dataclasses, which their fields make again.
+    # A class whose state is more than its fields says itself what a file needs. All other classes
+    # are frozen dataclasses, which are made again from their fields.
     if hasattr(thing, "_stored"):
         arguments = thing._stored()
     else:
@@ -98,7 +98,7 @@ def from_json(value: Any, arrays: Arrays) -> Any:
     if hasattr(kind, "_restored"):
         return kind._restored(**arguments)
     thing = kind(**arguments)
-    # A class whose objects this package alone makes says what a file may hold of them.
+    # If only this package makes objects of a class, the class says what a file may hold of them.
     if hasattr(thing, "_refuse_other_content"):
         thing._refuse_other_content()
     return thing

@@ -56,8 +56,8 @@ def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
     """
     file: Path = arguments.path("path", path)
     values, arrays, checksum = file_format.read(file, _writer(kind))
-    # The arguments that a file gives are checked by the classes, as those of any caller: their
-    # errors say that another program wrote it.
+    # The classes check the arguments that a file gives, as they check those of any caller: an error
+    # means that another program wrote the file.
     with file_format.decoding_errors_as_foreign(file, _writer(kind)):
         thing: Any = from_json(values["content"], arrays)
         if not isinstance(thing, kind):
@@ -67,5 +67,5 @@ def load(path: str | os.PathLike[str], kind: type[Kind]) -> tuple[Kind, str]:
 
 def _writer(kind: type) -> str:
     """Return the name in the first line of a file: the name of the class that defines `save`."""
-    # So a class that inherits, as `Unfolded` from `Estimate`, is loaded by either.
+    # So either class loads the file of a class that inherits, as `Unfolded` from `Estimate`.
     return next(each.__name__ for each in kind.__mro__[::-1] if "save" in vars(each))

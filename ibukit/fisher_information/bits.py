@@ -92,7 +92,7 @@ class BitInformation:
         if not isinstance(self.mechanism, SubsetSelection):
             return [(1.0, 1.0)]
         k, size, q = self.k, self.mechanism.size, self._q
-        # An odd number, because at half a turn a factor could vanish.
+        # The number of turns is odd, because at half a turn a factor could vanish.
         n = (max(size, k - size) + 1) | 1
         log_chance = gammaln(k + 1) - gammaln(size + 1) - gammaln(k - size + 1)
         log_chance += size * np.log(q) + (k - size) * np.log1p(-q)

@@ -30,8 +30,8 @@ CLOSED_FORMS = (
     "and a plane of which every report was seen is solved without a matrix where its noise is "
     "narrow beside it"
 )
-# The reciprocal condition number must exceed a flat eigenvalue by this factor, because it is an
-# estimate, and a flat direction is not 0 but rounding.
+# The reciprocal condition number is an estimate, and the eigenvalue of a flat direction is not 0
+# but rounding: so the number must exceed a flat eigenvalue by this factor.
 CONDITION_MARGIN = 100
 
 

@@ -30,7 +30,7 @@ class DiagonalInformation:
     def variances(self) -> Floats:
         """Variances a_x sum_y!=x a_y / sum_y a_y, in positive terms, and limits for infinite a."""
         unseen = np.isinf(self.a)
-        # Two unseen secrets can exchange their mass, and no third one is affected.
+        # If two secrets are unseen they can exchange their mass, and no other secret is affected.
         if unseen.sum() > 1:
             return self.a
         largest = int(self.a.argmax())
@@ -39,7 +39,7 @@ class DiagonalInformation:
             return np.where(unseen, rest, self.a)
         total = most + rest
         others = total - self.a
-        # The difference would lose the digits of the rest.
+        # For the largest a this difference would lose the digits of the rest.
         others[largest] = rest
         return self.a * (others / total) if total > 0 else np.zeros(len(self.a))
 

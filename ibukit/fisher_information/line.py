@@ -113,8 +113,8 @@ class LineInformation:
             a, u = self.roots**2, self._u
             shared = sum(_neighbour_values(a * u, step) * entries for step, entries in self._row())
             return np.asarray(shared / float(a @ u**2)), unseen
-        # The required beta is found from the up to three unseen neighbours of each x; it exists if
-        # their quotients agree.
+        # Each of the up to three unseen neighbours of x requires the beta that its quotient gives;
+        # there is such a beta if these quotients agree.
         least, most, near = (
             np.full(len(unseen), np.inf),
             np.full(len(unseen), -np.inf),
@@ -128,7 +128,7 @@ class LineInformation:
                 np.where(here, np.minimum(least, quotient), least),
                 np.where(here, np.maximum(most, quotient), most),
             )
-        # An unseen position elsewhere, where kappa is 0, requires beta = 0.
+        # An unseen position that is no neighbour has kappa = 0, and so requires beta = 0.
         mixed = (near > 0) & (
             (near < unseen.sum()) | (most - least > BETA_TOLERANCE * np.abs(most))
         )

@@ -66,16 +66,16 @@ def _halves(
     information: Floats, derivatives: Floats, weights: Floats
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Return H with W D J^-1 D^T W^T = H H^T, and which rows move where J is flat."""
-    # Parameters in units of their own precision: efficiencies of many orders of magnitude would
-    # otherwise make a precise parameter's unit look flat beside another's.
+    # Parameters are scaled to units of their own precision. Otherwise, if efficiencies differ by
+    # many orders of magnitude, a precise parameter could look flat beside another one.
     diagonal = np.diag(information)
     units = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    # Eigenvectors with rounding for an eigenvalue are flat: a function that moves along one of them
-    # is undetermined.
+    # Eigenvectors whose eigenvalue is rounding are flat: a function that moves along one of them is
+    # undetermined.
     values, vectors = np.linalg.eigh(information * np.outer(units, units))
     along = (derivatives * units) @ vectors
     moved = weights @ along
-    # What cancels in a sum leaves rounding errors of the terms.
+    # If the terms of a sum cancel, their rounding errors are left: such a sum counts as 0.
     moved[np.abs(moved) <= ROUNDING * len(values) * (np.abs(weights) @ np.abs(along))] = 0.0
     flat = values <= FLAT_EIGENVALUE * len(values) * max(values.max(initial=0.0), 0.0)
     undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)

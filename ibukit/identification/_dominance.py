@@ -105,7 +105,7 @@ def _largest_log_loss(mechanism: Mechanism) -> float | None:
         # All bits except the secret's own are set by chance.
         return math.log(2) + (k - 1) * float(np.logaddexp(0, epsilon))
     if is_unary(mechanism):
-        # Each bit takes its less probable value, the secret's own and all others.
+        # In this report each bit, the secret's own and all others, has its less probable value.
         own, other = mechanism.p_one, mechanism.p_zero
         return -math.log(min(own, mechanism.p_hidden)) - (k - 1) * min(
             math.log(other), math.log1p(-other)
@@ -114,7 +114,7 @@ def _largest_log_loss(mechanism: Mechanism) -> float | None:
         # Any set without the secret.
         return math.log(math.comb(k - 1, mechanism.size - 1)) - math.log(mechanism.p_one) + epsilon
     if type(mechanism) is TruncatedGeometric:
-        # The least entry is from one end to the other, or next to the other end if 1 - a < a.
+        # The least entry is from one end to the other, or to the other's neighbour if 1 - a < a.
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log1p(mechanism.decay) + max(epsilon, inside)
     if type(mechanism) is LinearLaplace:

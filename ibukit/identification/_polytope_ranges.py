@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.identification._simplex_dictionary import SLOPE_TOLERANCE, Dictionary, Stuck
 
-# A dual bound proves an end if it is this near to the mass attained.
+# A dual bound that is this near to the mass attained proves an end.
 PROOF_TOLERANCE = 1e-8
 # Pivots on the way to one end, for each mass; more mean that rounding leads in circles.
 MAX_PIVOTS_PER_MASS = 20

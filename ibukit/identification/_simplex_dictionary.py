@@ -83,7 +83,7 @@ class Dictionary:
         near = (masses <= reaches[reaches.argmin()] * falls).nonzero()[0]
         among = masses[near]
         if among[among.argmax()] > 0:
-            # The steepest of them loses the fewest digits.
+            # Among these rows the steepest loses the fewest digits.
             return int(rows[near[falls[near].argmax()]])
         return int(rows[near[(shifts[rows[near]] / falls[near]).argmin()]])
 

@@ -151,7 +151,7 @@ def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavi
     rank = min(len(distinct), k - 1)
     if rank == k - 1:
         return Concavity(True, k, rank, None, f"{name}: at least k - 1 = {k - 1} distinct reports")
-    # Two reports that nobody made: a change that only these two could see is invisible.
+    # Take two reports that nobody made: a change that only these two could show is invisible.
     one, two = np.setdiff1d(np.arange(k), distinct)[:2]
     direction = np.zeros(k)
     if decay is None:

@@ -104,7 +104,7 @@ class Consistency:
                 "two different distributions of the secrets give the same law of reports, so that "
                 "no estimator can be consistent at both"
             )
-        # The four conditions are sufficient together; otherwise identification decides alone.
+        # Together the four conditions suffice; otherwise identification alone decides.
         if all(condition.answer is Answer.YES for condition in self.conditions):
             return "all conditions of Newey and McFadden's Theorem 2.5 hold"
         return (

@@ -219,15 +219,15 @@ def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
     if dimension:
         # Newton's method again, because a probability of 1e-9 loses its digits on the way.
         theta = _newton(rows, q, _deepest_point(rows, theta, dimension), rank)
-    # If g hardly depends on theta, rounding alone can lead Newton's steps out of the face, but not
-    # the other two candidates.
+    # If g hardly depends on theta, rounding alone can lead Newton's steps out of the face. It
+    # cannot do so with the other two candidates.
     candidates = (theta, maximiser, np.full(len(rows), 1 / len(rows)))
     for point in candidates:
         if _is_fixed(rows, q, point, rank):
             return point, dimension
     if not any(_stands_still(rows, q, point) for point in candidates):
         raise _Undecided
-    # All points with g = 1 are those found, and even the innermost has a probability of 0 or below.
+    # All points with g = 1 are known, and even the innermost has a probability of 0 or below.
     return None
 
 

@@ -287,7 +287,7 @@ def _used_columns(mechanism: Mechanism) -> Floats:
     if closed is not None:
         # The symmetric root of M M^T: bits and sets have far more reports than this has columns.
         return np.asarray(closed[-1] * np.eye(k) + (closed[0] - closed[-1]) / k)
-    # Of untruncated noise the columns at the secrets' own places are used.
+    # For untruncated noise the columns of the reports at the secrets' own places are used.
     if type(mechanism) in (PlanarGeometric, DiscreteGaussian):
         return np.asarray(mechanism.channel(mechanism.alphabet.values).rows(np.arange(k)))
     if isinstance(mechanism, PointReports):

@@ -109,7 +109,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
                     for sign in (-1, 1)
                 ]
         except UnsolvedProgramme as reason:
-            # Without the programme's solution the ranges give wider ends, which are true.
+            # If the programme is not solved, the ranges give wider ends, which are true.
             box = np.stack([c * self.lower, c * self.upper])
             wider = float(box.min(axis=0).sum()), float(box.max(axis=0).sum())
             return _unless(strict, reason, wider)

@@ -123,8 +123,8 @@ class Betting:
             Bets(reports, theta, self._price / self.n)
             for reports, theta in ((pilot, np.full(tally.k, 1 / tally.k)), (main, guess(pilot)))
         ]
-        # Nats per report beyond which the gain refutes the mechanism: by the union bound over both
-        # ends of all functionals, with the stated probability of a false alarm.
+        # Nats per report beyond which the gain refutes the mechanism. By the union bound over both
+        # ends of all functionals, a false alarm has at most the stated probability.
         all_bets = math.log(2 * len(request.functionals) / FALSE_ALARM_PROBABILITY)
         self._to_refuse = max(all_bets - self._price, 0.0) / self.n
 
@@ -204,5 +204,5 @@ def betting(request: IntervalRequest, seed: int = 0, share: float = PILOT_SHARE)
     lower, upper = ends(
         Betting(request, seed, arguments.fraction("share", share, "()")), request.functionals
     )
-    # They can cross only if one of them is wrong.
+    # Lower and upper end can cross only if one of them is wrong.
     return np.minimum(lower, upper), np.maximum(lower, upper)

@@ -40,8 +40,8 @@ from ibukit.tally.tally import Tally, TallyPart
 
 # Probability with which a tally of the right mechanism is refused as not fitting it.
 FALSE_ALARM_PROBABILITY = 1e-6
-# Ratio of two error probabilities, one whose region is not empty and one whose region is empty, at
-# which the search for the largest one with a region stops.
+# The search for the largest error probability that leaves a region stops if the ratio of two of
+# them, one with a region and one whose region is empty, is at most this.
 ERRORS_MEET = 1.01
 # SciPy's status of a programme without a solution.
 INFEASIBLE = 2
@@ -162,7 +162,7 @@ class ClopperPearsonRegion(ConfidenceBoxes):
             self._raise_level()
             solution = self._solve(-w)
         if solution.x is None:
-            # Without prices only the trivial bound is proved.
+            # Without a solution there are no prices, and only the trivial bound is proved.
             return float(w.max())
         above, below = np.maximum(-solution.ineqlin.marginals, 0.0).reshape(2, -1)
         at_most, at_least = self._columns()

@@ -90,7 +90,7 @@ def _of_posteriors(
         two = np.array([has_two_values(w) for w in functionals.each()])
         if sums is not None and two.any():
             with suppress(TooLarge):
-                # Ends are exact only if they were found, so their errors need this search, too.
+                # Only ends that this search finds are exact, so errors need the search as well.
                 ends = exact_ends(sums, functionals.part(two), request.level)
                 if not errors:
                     found[:, two] = ends

@@ -64,8 +64,8 @@ def codes_of(part: TallyPart) -> Ints:
     mechanism, reports = require_finite(part.mechanism), part.reports
     if reports.ndim == 1:
         return np.asarray(reports, dtype=np.int64)
-    # Reports are rows of bits. Their columns are read off a tally that counts each possible report
-    # as often as the number of its column, from 1 on.
+    # Reports are rows of bits. To find their columns, a tally counts each possible report as often
+    # as the number of its column says, from 1 on.
     (every,) = mechanism.tally_counts(np.arange(1, mechanism.m + 1)).parts
     column = {
         row.tobytes(): code

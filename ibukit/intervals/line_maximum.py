@@ -24,8 +24,7 @@ def least_maximum(heights: Floats, slopes: Floats, s: float) -> float:
         values = heights + s * slopes
         x = int(values.argmax())
         least = min(least, float(values[x]))
-        # If the largest line at the point where two lines meet is one of the two, this is the
-        # minimum.
+        # Where two lines meet, the minimum is reached if one of them is the largest line there.
         if slopes[x] == 0 or x == rising or (x == falling and rising >= 0):
             break
         if slopes[x] > 0:

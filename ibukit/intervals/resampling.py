@@ -164,7 +164,7 @@ def rank_of(draws: int, share: float) -> int:
 
 def _between(answers: Floats, level: float) -> Ends:
     """Return the order statistics of each column that leave equally many draws on both sides."""
-    # By symmetry the lower end is the same number of draws from the bottom.
+    # By symmetry the lower end has the same rank from the bottom as the upper end has from the top.
     ordered = np.sort(answers, axis=0)
     rank = rank_of(len(ordered), (1 + level) / 2)
     return ordered[len(ordered) - rank], ordered[rank - 1]

@@ -29,15 +29,15 @@ from ibukit.intervals.tilted_likelihood import Likelihood, Tilted
 
 Mask = NDArray[np.bool_]
 
-# Quadratic models solved for one end, and exchanges of the support in one of them. Where they are
-# not enough, `Profile` goes on along the tilts.
+# Number of quadratic models that are solved for one end, and of exchanges of the support in one
+# model. If they are not enough, `Profile` goes on along the tilts.
 MAX_QUADRATICS, MAX_EXCHANGES = 25, 15
 # Exchanges of many secrets in a row that may fail to lessen the number of violations. After them
 # one secret is exchanged at a time, which cannot cycle.
 PATIENCE = 3
-# Secrets that may enter the support in one step, by the gradient, and if the floor leaves room, by
-# the tilt at which they would enter. Few are wrong about the next step, and each enlarges the
-# system that is factorised.
+# Secrets that may enter the support in one step: first chosen by the gradient and, if the floor
+# leaves room, by the tilt at which they would enter. If few enter, few are wrong about the next
+# step, and each one enlarges the system that is factorised.
 MAX_ENTERING, MAX_ENTERING_BY_TILT = 20, 3
 # A slack above minus this is rounding error.
 SLACK_TOLERANCE = 1e-12
@@ -117,7 +117,7 @@ def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> 
         # y = middle + t direction, where middle sums to 1 and direction to 0: m is chosen so.
         m, m_slope = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()
         middle, direction = of_g - m * of_one, of_w - m_slope * of_one
-        # The room that is left at t = 0, which t uses up: left = t^2 direction . w / 2.
+        # At t = 0 this room is left. It is used up at the t with left = t^2 direction . w / 2.
         left = room - 1.5 + float(2 * here_g @ middle - (middle @ (2 * here_g) - m) / 2)
         curvature = float(direction @ here_w)
         t = math.sqrt(2 * left / curvature) if left > 0 and curvature > 0 else 0.0
@@ -127,7 +127,7 @@ def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> 
         wrong = np.where(on, y < 0, slack < -SLACK_TOLERANCE)
         most = here_w.max()
         if left >= 0 and here_w.min() == 1:
-            # w . y = 1 is the largest possible value, with room to spare: other secrets stay out.
+            # w . y = 1 is the largest possible value, reached with room to spare: others stay out.
             wrong &= w == 1
         number = int(wrong.sum())
         if number == 0:

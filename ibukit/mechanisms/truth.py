@@ -30,7 +30,7 @@ def truthful_at_infinity(kind: Kind) -> Kind:
     """
     for name, limit in _LIMITS.items():
         method = getattr(kind, name)
-        # What the base class makes of the matrix needs no limit of its own.
+        # Methods that the base class derives from the matrix need no limit of their own.
         if name in ("make_matrix", "_exact_sampler") or method is not getattr(
             FiniteMechanism, name
         ):

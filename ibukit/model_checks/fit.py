@@ -30,7 +30,7 @@ from ibukit.model_checks.model_check import SURPRISING, ModelCheck
 from ibukit.solvers import maximise
 from ibukit.tally.tally import Tally, TallyPart
 
-# Distinct reports over reports from which on their frequencies say next to nothing of the law.
+# Share of distinct reports in all from which on frequencies say next to nothing of the law.
 MANY_DISTINCT = 0.5
 
 

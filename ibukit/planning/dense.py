@@ -155,7 +155,7 @@ class DenseVariances:
         p = theta @ self.rows
         with one_thread():
             if self.has_one_estimator:
-                # The one estimator is the same at every distribution, also at this one.
+                # There is one estimator for all distributions, so any of them serves to compute it.
                 root = np.sqrt(self.rows.mean(axis=0))
                 return p @ self._weighted(root, centred)[0] ** 2
             rows, questions = self.rows[self._independent], centred[self._independent]

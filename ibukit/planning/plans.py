@@ -243,7 +243,7 @@ def plan(
 
 def _question(of: Any, design: Any) -> Any:
     """Return `of`, or the sensitive attribute if nothing is asked of a design of two samples."""
-    # Its secrets are more than the attribute, and reports need not determine each of them.
+    # Such a design has more secrets than the attribute, and reports need not determine all of them.
     return design.sensitive if of is None and isinstance(design, TwoSampleDesign) else of
 
 

@@ -60,7 +60,7 @@ class Look:
 
 def _table() -> dict[str, Look]:
     """Return the looks of all estimators."""
-    # Each has one hue; of the two ways to combine results, [...]_M has the darker shade.
+    # Each estimator has one hue. If results are combined in two ways, [...]_M has the darker shade.
     black, blue, orange, green, pink, sky, amber = HUES
     rows: list[tuple[str, str, str, Dash, str]] = [
         ("truth", "#BDBDBD", "|", "-", "the distribution of the secrets; mostly an area"),

@@ -74,9 +74,9 @@ def unary_information(k: int, p_one: float, p_zero: float, p_hidden: float) -> f
     p_hidden : float
         Probability of 0 for the secret's own bit.
     """
-    # The ratio of P(bits | x) to the probability that no bit is the secret's is `one` if the bit x
-    # is 1, and `zero` if it is 0. So the law of the bits depends on their number of ones alone,
-    # of which those of the k - 1 other secrets are a binomial variable.
+    # The ratio of P(bits | x) to the probability of these bits if none is the secret's is `one` if
+    # bit x is 1, and `zero` if it is 0. So the law of the bits depends on their number of ones
+    # alone; the number among the k - 1 other secrets is binomial.
     one, zero = p_one / p_zero, p_hidden / (1 - p_zero)
     others = np.arange(k)
     logs = (

@@ -37,7 +37,7 @@ class PartitionedPart(TallyPart):
     def __init__(
         self, mechanism: Mechanism, channel: PartitionedChannel, log_offset: float
     ) -> None:
-        # A broadcast array of ones has as many counts as reports in the memory of one.
+        # A broadcast array of ones has a count for each report, but takes the memory of one number.
         ones = np.broadcast_to(np.int64(1), channel.size)
         self._keep(
             mechanism=mechanism, counts=ones, channel=channel, log_offset=log_offset, n=channel.size

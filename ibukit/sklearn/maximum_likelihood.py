@@ -77,7 +77,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
     def __init__(
         self, mechanism: Mechanism, *, penalty: float | None = None, tol: float = 1e-9
     ) -> None:
-        # scikit-learn clones by these names; what is wrong with them is said by `fit`.
+        # scikit-learn clones by these names, so wrong arguments are reported by `fit`, not here.
         self.mechanism = mechanism
         self.penalty = penalty
         self.tol = tol

@@ -233,7 +233,7 @@ def bits(
                     gathered[j, own_rows[z, j]] += w
             everywhere += zero[i] * weights
         for j in range(n_bytes):
-            # The transpose: each bit halves the table, and the half that goes is the bit's sum.
+            # The transpose: each bit halves the table; the dropped half sums to the bit's entry.
             for bit in range(7, -1, -1):
                 on_set = 0.0
                 for value in range(1 << bit):

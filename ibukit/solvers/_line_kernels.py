@@ -51,7 +51,7 @@ MIN_LINE_COORDINATE = 1e-100
 # theta / s of a position in the support, whose slack is to vanish.
 RATIO_ON_SUPPORT = 1e60
 MAX_NEWTON_STEPS = 12
-# Steps beyond the goal, where the zeros are easier to tell.
+# Number of steps that go on beyond the goal, because the zeros are easier to tell there.
 STEPS_BEYOND_GOAL = 3
 
 
@@ -414,7 +414,7 @@ def climb(
                 return exact, step
             best = min(best, exact)
         since = 0 if best < before else since + 1
-        # Nearer to the solution than the goal its zeros are easier to tell.
+        # The path goes on beyond the goal: nearer to the solution its zeros are easier to tell.
         beyond += best <= goal
         if beyond > STEPS_BEYOND_GOAL or since > patience:
             return best, step

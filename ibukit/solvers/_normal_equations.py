@@ -34,7 +34,7 @@ MIN_WEIGHT = 1e-300
 # Secrets up to which any system may be solved in the secrets: it takes two milliseconds.
 MIN_K_WITHOUT_REPORTS = 300
 # Secrets for each report up to which a system may be solved in the secrets, if the system in the
-# reports has no factor. It takes longer by about the square of this number.
+# reports has no factor. The time then grows by about the square of this number.
 MAX_SECRETS_PER_REPORT = 4
 
 

@@ -41,7 +41,7 @@ Diagonals = list[tuple[int, Singles]]
 MAX_DECAY = 6.0
 # Largest distance of nodes in units of 1 / e. Where the kernel decays faster, every cell is a node.
 MAX_NODE_DISTANCE = 0.45
-# Half of an overlap, and a strip without its overlaps, in units of 1 / e.
+# Half the length of an overlap, and the length of a strip without overlaps, in units of 1 / e.
 HALF_OVERLAP, CORE = 2.4, 8.0
 # Smallest delta, the share of variance beyond the nodes: single precision cannot resolve less.
 MIN_DELTA = 1e-4
@@ -128,9 +128,10 @@ class Preconditioner:
             for d, n in zip(decay, self._shape, strict=True)
         ]
         self._e_across = _e_of_decay(decay[0])
-        # Along a line the kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the
-        # second difference, up to a factor. That e is used for the axis along which the kernel
-        # falls more slowly; along the other the differences have a smaller coefficient.
+        # Along a line the kernel exp(-d |i|) is, up to a factor, exactly the inverse of e^2 minus
+        # the second difference, with e^2 = 4 sinh(d / 2)^2. The e of the axis along which the
+        # kernel falls more slowly is used; along the other axis the differences have a smaller
+        # coefficient.
         roots = [_e_of_decay(step * d) for step, d in zip(self._steps, decay, strict=True)]
         self._e2 = min(roots) ** 2
         self._stiffness = (self._e2 / roots[0] ** 2, self._e2 / roots[1] ** 2)

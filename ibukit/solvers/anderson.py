@@ -25,10 +25,10 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.solvers.em import Moved, Updates, evaluate, updates_of
 
-# These four constants were chosen on ages, planar grids and pools of geometric noise, where SQUAREM
-# needs 2 to 40 times as many evaluations. More than 10 differences gain nothing, 5 are worse; a
-# RIDGE 100 times larger or smaller, a slope of 0 or 1, and factors of 2 or 8 change little. The
-# first is the number of differences that are kept.
+# Number of differences that are kept. This and the next three constants were chosen on ages, planar
+# grids and pools of geometric noise, where SQUAREM needs 2 to 40 times as many evaluations. More
+# than 10 differences gain nothing, 5 are worse; a RIDGE 100 times larger or smaller, a slope of 0
+# or 1, and factors of 2 or 8 change little.
 MEMORY = 10
 # Tikhonov damping of the least squares, relative to the squared length of a difference.
 RIDGE = 1e-9
@@ -144,7 +144,7 @@ class Anderson:
         _, new_p, new_g = reached
         with np.errstate(all="ignore"):
             # L is concave: L(theta) <= L(new) + new_g . theta - 1, so new_g . theta <= 1 proves
-            # that it has not fallen. Otherwise the likelihoods are compared. NaN fulfils neither.
+            # that L has not fallen. Otherwise the likelihoods are compared. NaN passes neither.
             has_risen = (
                 new_g @ theta <= 1 or (self._q * np.log(new_p / p)).sum() >= -ROUNDING_OF_LIKELIHOOD
             )

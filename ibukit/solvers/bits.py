@@ -171,7 +171,7 @@ class BitReports(Reports):
 
         def weigh(start: int) -> tuple[BitChannel, Floats, Floats, float]:
             own = sample.take(slice(start, start + step))
-            # Read-only as the rows themselves, or the kernels would be compiled for both.
+            # Read-only rows, like all others: numba compiles a kernel for each kind of array.
             chunk = frozen(np.ascontiguousarray(own.packed).view())
             # The scale of a row cancels, and without it nothing underflows.
             u = replace(own, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
@@ -398,8 +398,8 @@ class _Problem:
             return False
         steps_left = MAX_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
         n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
-        # In multiplications of single precision: a pass has n k / 8 look-ups of a byte, each of
-        # which takes as long as 32, and the linear algebra of a step takes about 4 k^3.
+        # Work in multiplications of single precision: a pass looks up n k / 8 bytes, each look-up
+        # takes as long as 32, and the linear algebra of a step takes about 4 k^3.
         return bool(
             steps_left * (4 * n * k + 4 * k**3) > sum(rows.hessian_cost() for rows in self.bits)
         )

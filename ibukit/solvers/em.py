@@ -27,8 +27,8 @@ from ibukit.channels import (
 from ibukit.solvers import _em_kernels
 
 # updates(theta, p, g, n, target) takes steps in place and returns their number. On entry g holds
-# the ratios at theta. It repeats n times, or until no g exceeds `target`: theta <- theta g, then p
-# = the probabilities of the reports and g = the ratios there.
+# the ratios at theta. A step sets theta to theta g, then p to the probabilities of the reports
+# there and g to the ratios there. It is repeated n times, or until no g exceeds `target`.
 Updates = Callable[[Floats, Floats, Floats, int, float], int]
 
 # The reports that a routine works on, among those of a stack.
@@ -39,8 +39,8 @@ Moved = tuple[Floats, Floats, Floats, int]
 
 # Entries up to which dense channels of a stack are joined: one more call costs more than the copy.
 MAX_ENTRIES_JOINED = 2**16
-# Seconds that a batch of steps takes, about. After it the progress bar is updated and Ctrl-C is
-# heeded.
+# A batch of steps takes about this number of seconds. After it the progress bar is updated and
+# Ctrl-C is heeded.
 SECONDS_PER_BATCH = 0.05
 
 
@@ -199,7 +199,7 @@ def _stacked(
         theta *= g
         g.fill(0.0)
         for piece, (_, updates) in zip(pieces, parts, strict=True):
-            # With a ratio of 1 a step evaluates p and g at theta, which has moved already.
+            # theta has moved already: with ratios of 1 the step stays there, and evaluates p and g.
             share.fill(1.0)
             updates(theta, piece, share, 1, np.inf)
             g += share

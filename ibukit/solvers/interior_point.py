@@ -43,8 +43,8 @@ from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, S
 ROUGH_TOLERANCE = 1e-6
 # Steps that a path goes on beyond the goal if the support is not yet clear.
 MAX_STEPS_BEYOND_GOAL = 5
-# A support is solved for once its size has settled, that is, keeps this share in a step; and after
-# a failure, once it is smaller, or the excess is better, by these factors.
+# A support is solved for once its size has settled, that is, once a step keeps this share of it.
+# After a failure it is solved for again once it is smaller, or the excess better, by these factors.
 SETTLED_RATIO = 0.9
 SMALLER_RATIO = 0.95
 BETTER_RATIO = 0.1
@@ -228,7 +228,7 @@ def _dense_try(
             or path.steps == settings.max_iter
         )
         if ended or not path.advance():
-            # A support that never ripened is tried as it is.
+            # A support that has never settled is tried as it is.
             if at_goal and not ripe:
                 exact = model.cross_over(q, path.theta, path.s, tol)
                 return (exact, path.steps) if exact[0] <= tol else at_goal
@@ -282,8 +282,8 @@ def central_path(
 def _first_iterate(model: Model, q: Floats, theta: Floats, quadratic: QuadraticTerm) -> Iterate:
     nu = model.forward(theta)
     lam = q / nu
-    # The upper bound of M lam, which is 1 without a quadratic part. What is raised here goes into
-    # the residual.
+    # `upper` is the upper bound of M lam, which is 1 without a quadratic part. If it is raised
+    # here, the difference goes into the residual.
     upper = np.maximum(quadratic.gradient(theta), 0.01)
     back = model.adjoint(lam)
     margin = 1.1 * max(float((back / upper).max()), 1.0)

@@ -12,8 +12,8 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel
 
-# Solves for a right-hand side, from a start (None for 0), with the accuracy that a centring is
-# worth: the smaller it is, the closer the path is to the solution.
+# Solves for a right-hand side, from a start (None for 0), as accurately as the centring needs: the
+# smaller the centring, the closer the path is to the solution.
 System = Callable[[Floats, Floats | None, float], Floats]
 
 

@@ -47,7 +47,7 @@ def maximise(
     The result is the first point of up to three tries with max g - 1 <= tol, by the channel's own
     arithmetic, or the best. A step takes O(k) time and about twenty vectors of length k.
     """
-    # To a double all secrets make the same reports.
+    # As far as doubles can tell, all secrets make the same reports.
     if channel.decay == 1:
         cheapest = np.ones(channel.k, dtype=bool) if cost is None else cost == cost.min()
         return cheapest / (cheapest.sum() if cost is None else cost[cheapest].sum()), 0

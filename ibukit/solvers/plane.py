@@ -37,8 +37,8 @@ TRIES = (
     ),
     Settings(em_steps=5, uniform_share=0.5, careful=True, polish_below=0, max_iter=100, patience=8),
 )
-# Entries up to which a matrix is made, and multiplications of a large matrix product that take as
-# long as the path, for each cell.
+# Number of entries up to which a matrix is made; and number of multiplications of a large matrix
+# product, for each cell, that take as long as the path.
 MAX_ENTRIES, WORK_A_CELL = 2**21, 4e6
 
 
@@ -100,8 +100,8 @@ class PlaneModel(Model):
         grams = (double,) if self.is_double else (self.channel.gram_single.of(w), double)
 
         def solve(rhs: Floats, start: Floats | None, centring: float) -> Floats:
-            # theta times the residual is the error of theta s. Some products are a thousand times
-            # their mean, so each is compared with the larger of itself and mu.
+            # theta times the residual is the error of theta s. Some products theta s are a thousand
+            # times mu, their mean, so each error is compared with the larger of its product and mu.
             allowed = (
                 self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
             )

@@ -33,8 +33,8 @@ ROW_CHANNELS = (BitChannel, BitPoolChannel, PartitionedChannel)
 MAX_SKETCH_ROWS = 64
 # Reports for each secret from which the quadratic model of `bits` is faster than a dense matrix.
 MIN_REPORTS_PER_SECRET_FOR_BITS = 12
-# The passes over the rows of one mechanism take at least as long as so many multiplications of a
-# dense solver.
+# The passes over the rows of one mechanism take at least as long as this number of multiplications
+# of a dense solver.
 MIN_WORK_OF_BITS = 500_000
 # Reports for each secret, and entries of a matrix for each mechanism, from which the structure of
 # pooled mechanisms is faster.

@@ -210,7 +210,7 @@ class Columns:
         shown_of = COUNT if self.weighted else TOTAL
         bad = collected(frame.filter(nw.col(BAD) > 0).head(1))
         value, total = bad[COUNT].to_list()[0], bad[shown_of].to_list()[0]
-        # A count that is too large for its column was replaced there.
+        # A count too large for its column was replaced by 0 there, so the total is shown.
         value = total if total is not None and total > MAX_COUNT else value
         shown = "a missing value" if value is None or value != value else repr(value)
         large = not self.weighted and value is not None and value > MAX_COUNT

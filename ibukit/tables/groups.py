@@ -229,7 +229,7 @@ class TableReports:
             pieces = self._listed.setdefault(id(mechanism), (mechanism, []))[1]
             pieces.append((reports, counts, owners, survey))
         elif counts.any():
-            # Points have been read; an array of them would be looked at once more.
+            # Points have been read already; without the mark they would be looked at once more.
             yield Group(mechanism, reports, counts, kind is ReportKind.POINTS, owners, survey)
 
     def _numbers_of_owners(self, piece: Piece, rows: Ints) -> Ints:
@@ -285,7 +285,7 @@ class TableReports:
         return np.array(numbers), np.array(good, dtype=bool)
 
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
-        # What cannot be moved to the nearest cell, or be kept, does not count as a report.
+        # A report that can be neither moved to the nearest cell nor kept is refused or dropped.
         if self._action[reason] != "drop":
             raise error()
         self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()

@@ -22,9 +22,9 @@ class ParquetFiles(ByDuckDB):
     def __init__(self, files: list[DataFile]) -> None:
         paths = [file.path for file in files]
         keys = set().union(*(file.partition for file in files))
-        # One file without partitions has nothing to be compared with.
+        # A single file without partitions has nothing that it could be compared with.
         self._schemas = _schemas(paths) if keys or len(paths) > 1 else {}
-        # Without the schemas, as of remote files, the folders' names cannot be compared with them.
+        # Remote files have no schemas here; the names of folders are then compared with nothing.
         first = next(iter(self._schemas.values()), None)
         own = set() if first is None else keys.intersection(first.names)
         if own and own != keys:
@@ -34,8 +34,9 @@ class ParquetFiles(ByDuckDB):
             )
         # Matching columns by name takes a third more time, so it is done only if it may be needed.
         by_name = len(paths) > 1 and not self._have_equal_schemas()
-        # The signs of a pattern in a file's name would stand for other files, and a tilde at its
-        # beginning for a home; patterns in URLs are DuckDB's own.
+        # In the name of a file the signs of a pattern would stand for other files, and a tilde at
+        # its beginning for a home: names are escaped and absolute. Patterns in URLs are left to
+        # DuckDB.
         names = [path if is_url(path) else os.path.abspath(path) for path in paths]
         shown = [
             name if is_url(path) else glob.escape(name)
@@ -49,7 +50,8 @@ class ParquetFiles(ByDuckDB):
                 return connection.sql(f"{source})", params=options)
             import pandas as pd
 
-            # DuckDB alone would also take folders above the table's, before columns of the files.
+            # DuckDB itself would read columns also from folders above the table's, and prefer them
+            # to columns of the files.
             values = {key: [file.partition[key] for file in files] for key in keys - own}
             folders = pd.DataFrame({FILE: names, **values}, dtype="str").drop_duplicates()
             connection.register("folders", folders)
@@ -61,8 +63,8 @@ class ParquetFiles(ByDuckDB):
 
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        # Matched by name, a column that one file lacks would have missing values there. One that
-        # all files lack is a hive partition.
+        # Columns are matched by name: a column that one file lacks would have missing values there.
+        # A column that all files lack is a hive partition.
         in_files = set().union(*(schema.names for schema in self._schemas.values()))
         for path, schema in self._schemas.items():
             for name in columns.wanted:

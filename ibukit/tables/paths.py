@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 PARQUET = (".parquet", ".pq", ".parq")
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-# Folders of formats whose log says which of their files are valid: the others are old versions.
+# Folders of formats with a log, which says which files are valid: the others are old versions.
 LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Apache Hudi"}
 # Hive's name of a partition whose value is missing.
 MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -89,7 +89,7 @@ def _expand(path: str) -> list[DataFile]:
         _refuse_logs(Path(path))
         root, found = Path(path), _files_below(Path(path))
     else:
-        # What a pattern names before its first sign is meant, whatever it is called.
+        # A folder that a pattern names before its first sign is meant, whatever its name is.
         root = Path(path.split("*")[0].split("?")[0].split("[")[0]).parent
         found = [
             Path(file)

@@ -27,7 +27,7 @@ from ibukit.tables.table import ReportTable
 
 # Lines that are read and counted at a time: some 20 MB of text.
 CHUNK_LINES = 2**18
-# Signs that other programs write between columns: where a comma is in numbers, a semicolon.
+# Signs that other programs write between columns; a semicolon, where numbers have a comma.
 OTHER_DELIMITERS = (";", "\t", "|")
 # A gzip file begins with these two bytes, whatever its name is.
 GZIP = b"\x1f\x8b"
@@ -257,7 +257,7 @@ class TextFile(ReportTable):
         """Return the path of a file that holds the text, also of standard input and of pipes."""
         if path == "-":
             return self._spooled(sys.stdin.buffer)
-        # What a pipe has given once it does not give again.
+        # A pipe gives its content only once, so the content goes to a file.
         if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
             with open(path, "rb") as pipe:
                 return self._spooled(pipe)

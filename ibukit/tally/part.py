@@ -197,7 +197,7 @@ def all_possible(mechanism: Any) -> bool:
 
 def _moderate(reports: NDArray[Any]) -> bool:
     """Return False if a real number is so large that its square is not a double."""
-    # The density of such a report has a logarithm that is not one either.
+    # The logarithm of such a report's density does not fit into a double either.
     return reports.dtype.kind != "f" or max(reports.max(), -reports.min()) <= MAX_MODERATE
 
 
@@ -241,7 +241,7 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
     first = np.r_[True, differs]
     starts = np.flatnonzero(first)
     if counts.dtype.kind == "f":
-        # Added one after the other, weights have the same sum all at once as step by step.
+        # bincount adds one after the other: weights sum to the same all at once as step by step.
         return reports[starts], np.bincount(np.cumsum(first) - 1, counts)
     return reports[starts], np.add.reduceat(counts, starts)
 

@@ -71,7 +71,7 @@ def _refuse_other_reports(mechanism: Any, reports: NDArray[Any]) -> None:
         if reports.dtype != np.int64 or not ((reports >= 0) & (reports < n)).all():
             raise ValueError(f"reports must be from 0 to {n - 1}")
         return
-    # Of sums no report is known.
+    # The reports behind sums are not known, so there is nothing to check.
     if not has_likelihood(mechanism):
         return
     for start in range(0, len(reports), BLOCK):

@@ -34,7 +34,7 @@ def within_table(tallies: dict[Any, Any]) -> dict[Any, Any]:
     known = [survey for survey in surveys if survey is not None]
     if not known or len(known) < len(parts):
         return tallies
-    # Reports do not matter for the number of units.
+    # The number of units does not depend on the reports, so all reports may be 0.
     table = Survey.joined(
         known, [np.zeros(survey.at.max() + 1, dtype=np.int64) for survey in known]
     )
@@ -56,8 +56,8 @@ def reports_of(group: Any) -> NDArray[Any]:
 def _attached(tally: Any, reports: NDArray[Any], weights: Any, rows: Any) -> Any:
     part = tally.parts[0]
     seen = weights > 0
-    # Points may have been merged, and mechanisms of others may keep reports in another form; of
-    # these the weights of single reports stay unknown, which summaries say.
+    # Points may have been merged, and foreign mechanisms may keep reports in another form. The
+    # weights of single reports then stay unknown, which summaries say.
     at = part.places(reports[seen]) if len(tally.parts) == 1 else None
     if at is None:
         survey = None

@@ -23,7 +23,7 @@ def tally_groups(rows: Any, more: dict[str, Any], pool: Callable[[list[Any]], An
             parts.setdefault(owner, []).append((order, tally))
     tallies = {}
     for owner in sorted_groups(list(rows.owners)):
-        # Engines of several threads read in any order, in which the parts must not stand.
+        # Engines of several threads read in any order, so the parts are sorted.
         listed = sorted(parts.get(rows.owners[owner], []), key=lambda pair: pair[0])
         if listed:
             tallies[owner[0] if len(owner) == 1 else owner] = _joined(

@@ -81,7 +81,7 @@ class Tally(arguments.ReadOnlyArrays):
         if name != "parts" or "_kept_runs" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         runs = vars(self)["_kept_runs"]
-        # Another thread may have made them, and set the runs free, since they were asked for.
+        # Since the parts were asked for, another thread may have made them and set the runs free.
         if runs:
             self._keep(parts=pool(runs).parts)
             self._keep(_kept_runs=())
@@ -375,7 +375,7 @@ class Tally(arguments.ReadOnlyArrays):
         more = {"weighted": True} if weighted else {}
         if groups is not None:
             return tally_groups(rows, more, pool)
-        # Engines of several threads read in any order, in which the parts must not stand.
+        # Engines of several threads read in any order, so the parts are sorted.
         tallies = {
             (rows.order(group.mechanism), index): with_rows(
                 group.mechanism.tally(
@@ -537,8 +537,8 @@ class Tally(arguments.ReadOnlyArrays):
             "parts": tuple((part.mechanism, part.reports, part.counts) for part in self.parts),
             "full_alphabet": self.full_alphabet,
             "dropped": self._dropped,
-            # Files of tallies without weights stay as releases before weights had squares read
-            # them.
+            # The files of tallies without weights lack this field, so that releases from before
+            # weights had squares can read them.
             **({"surveys": tuple(part.survey for part in self.parts)} if self.weighted else {}),
         }
 
@@ -583,7 +583,8 @@ class Tally(arguments.ReadOnlyArrays):
         >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).forward([0.5, 0.5])
         array([0.6, 0.4])
         """
-        # The operator works on the secrets among those seen: a report is seen and is this one.
+        # The operator works on the secrets among those seen. With the efficiencies it gives the
+        # probability that a report is seen and is this one.
         weights = vector_over("theta", theta, self.alphabet)
         return self.operator.forward(
             weights if self.efficiency is None else weights * self.efficiency

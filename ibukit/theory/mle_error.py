@@ -212,8 +212,8 @@ def _bits_diameter(mechanism: IndependentBits | SubsetSelection) -> float:
     # Two reports are farthest apart if they share as few ones as possible.
     shared = np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k
     apart = squares[:, None] + squares - 2 * np.outer(step, step) * shared
-    # Rows without any bit set, or with all, lie in the centre. From there it is not as far: rows
-    # that share as few ones as possible have an inner product of at most 0.
+    # Rows without any bit set, or with all bits set, lie in the centre. No distance from there is
+    # the largest: rows that share as few ones as possible have an inner product of at most 0.
     weighted = np.sqrt(apart.max()) / scale
     if isinstance(mechanism, SubsetSelection):
         return float(weighted)

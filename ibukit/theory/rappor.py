@@ -13,12 +13,12 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.theory._overflow import number_of_secrets
 
-# Factors of the product that are computed: from the last one backwards the subtracted terms halve,
-# so the rest is below rounding.
+# Number of factors of the product that are computed. From the last factor backwards the subtracted
+# terms halve, so the other factors are 1 up to rounding.
 MAX_FACTORS = 64
-# Up to the first number of secrets sets of every size are counted. Beyond it all 2^(k-1) sets count
-# as if they had MAX_SET_SIZE secrets, except for the smaller ones, which are a share of e^-500 of
-# them: a sum over a larger set is even nearer to a fair coin.
+# Up to the first number of secrets, sets of every size are counted. Beyond it all 2^(k-1) sets
+# count as if they had MAX_SET_SIZE secrets: a sum over a larger set is even nearer to a fair coin,
+# and the smaller sets are a share of e^-500 of all.
 MAX_K_ALL_SIZES, MAX_SET_SIZE = 4000, 1000
 
 By = Literal["sets", "product"]

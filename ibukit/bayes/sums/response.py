@@ -47,7 +47,7 @@ MIN_OFF_DIAGONAL = 1e-150
 LOG_NEGLIGIBLE = 45.0
 # Rounding errors of a law from its Fourier transform, relative to its Euclidean norm.
 ROUNDING = 4e-16
-# Tolerance of the rate b, in standard deviations of the sum of all theta_z: any b is right.
+# Tolerance of the rate b, in standard deviations of the sum of all theta_z; every b is correct.
 RATE_TOLERANCE = 0.05
 MAX_RATE_STEPS = 100
 # First length of the convolutions, in standard deviations.
@@ -242,8 +242,8 @@ class ResponseSums:
             law = irfft(own * self._products_of_others[left_out], length)
         else:
             law = _inverse(transforms, multiplicity, length)
-        # The law begins at the sum of the first t's, and a long one has wrapped around: the place
-        # of t is t - offset modulo the length, and t is around the mean.
+        # The transform's law begins at the sum of the first t's, and wraps around if it is long:
+        # the place of t is t - offset modulo the length, for t around the mean.
         offset = int(multiplicity @ firsts)
         mean = float(multiplicity @ self._laws_of_each.means)
         top = int(multiplicity @ (firsts + self._laws_of_each.sizes - 1))

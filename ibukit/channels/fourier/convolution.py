@@ -84,7 +84,7 @@ class Convolutions:
         for kind, table in enumerate(tables):
             reports = np.flatnonzero(kinds == kind)
             own = cells[reports]
-            # Kinds of a border have a few cells, rows or columns, which need fewer transforms.
+            # A border's kinds have only a few cells, rows or columns, which need fewer transforms.
             rows, columns = (len(np.unique(own[:, axis])) for axis in (0, 1))
             if not len(own):
                 continue
@@ -175,7 +175,7 @@ class Convolutions:
             padded.transform_rows(block, rows, row_spectra)
 
         def forward_strip(number: int) -> list[Spectrum | None]:
-            # Few rows need the strip before it is transformed along the columns, in place.
+            # `FewRows` read the strip before it is transformed along the columns, in place.
             of_few_rows = [
                 piece.forward_strip(number, row_spectra[number])
                 if isinstance(piece, FewRows)
@@ -241,7 +241,7 @@ class Convolutions:
                 if total is None
                 else ifft_columns(total)[:rows]
             )
-            # Few rows are added after it, as they are not transformed along the first axis.
+            # `FewRows` are not transformed along the first axis, so they are added afterwards.
             for piece, own in pieces:
                 if isinstance(piece, FewRows):
                     piece.adjoint_strip(number, own, strip)

@@ -29,9 +29,9 @@ from ibukit.channels.fourier.convolution import Job
 from ibukit.channels.fourier.few_cells import FewCells
 from ibukit.channels.fourier.scattered_cells import ScatteredCells
 
-# Units of rounding of a pass, by the prime factor.
+# Error of a pass of the transform in units of rounding, by the prime factor of the pass.
 PASS_ERROR = {2: 11.8, 3: 17.0, 5: 24.7}
-# Products of the spectra, twiddles of few columns, the sum over kinds, and the mass itself.
+# The same for products of the spectra, twiddles of few columns, the sum over kinds, and the mass.
 OTHER_ERRORS = 32.0
 # First-order bounds are raised by this share for the products of errors.
 SECOND_ORDER = 1.001

@@ -53,8 +53,8 @@ class LaplaceChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        # The sums over the secrets below a report and above it, at its two neighbours. Index -1 + 1
-        # stands for a report below all secrets.
+        # The sums over the secrets below a report and above it are taken at its two neighbours. A
+        # report below all secrets has `below` = -1, and so the index 0.
         rising, falling = np.zeros(self.k + 1), np.zeros(self.k + 1)
         rising[1:] = _laplace_kernels.from_below(theta, self.decay)
         falling[:-1] = _laplace_kernels.from_above(theta, self.decay)

@@ -20,8 +20,8 @@ MAX_ROUNDS = 100
 # Rounds end where no other columns can lower the criterion by more than this share of it.
 GAP_TOLERANCE = 1e-9
 # Each round is solved to this share of the gap that the round before left: a rough tangent finds
-# more new columns than a sharp one. The first round has no gap before it and takes the second
-# number.
+# more new columns than a sharp one. The first round has no round before it: its tolerance is the
+# second number.
 ROUND_SHARE, FIRST_ROUND_TOLERANCE = 0.2, 1e-3
 # Columns of the round before are kept if their weight is above this share of the mean weight.
 MIN_WEIGHT_KEPT = 1e-7

@@ -33,7 +33,7 @@ from ibukit.theory.asymptotic_emd import cumulative_sums
 from ibukit.theory.asymptotics import interior_distribution
 
 CRITERIA = ("mse", "emd")
-# Largest gap, as a share of the value, that is accepted: for exact bounds, and for a relaxation's.
+# Largest gap that is accepted, as a share of the value: of an exact bound, and of a relaxation's.
 MAX_GAP, MAX_GAP_RELAXED = 1e-6, 1e-2
 # Largest path for which listing all columns is as fast as generating them.
 MAX_K_LISTED_PATH = 14

@@ -62,9 +62,9 @@ class Tangent(NamedTuple):
         suffix_pulls, lines, masses = (
             _suffix_sums(column * each) for each in (pulled, self.linear, self.theta)
         )
-        # All entries behind i change by `first` times themselves, those behind j by `again` on top
-        # of it. So e^T Q e grows by 2 first (sum behind i of w Q e) + first^2 (sum of products
-        # behind i), and so on; theta e and n e change linearly.
+        # All entries behind i change by `first` times themselves, and those behind j by `again`
+        # times themselves as well. So e^T Q e grows by 2 first (sum behind i of w Q e) + first^2
+        # (sum of products behind i), and so on; theta e and n e change linearly.
         turn = np.expm1(-2 * np.diff(logs, axis=1))
         first, again = turn[:, :, None], (1 + turn)[:, :, None] * turn[:, None]
         steps = np.arange(turn.shape[1])

@@ -37,8 +37,8 @@ MAX_ITERATIONS = 60
 RELAXATION_TOLERANCE = 1e-6
 # Products of one step that are further from 0 belong to no mixture of extremal columns.
 TIE_RESIDUAL_TOLERANCE = 1e-9
-# Share of the way to the boundary that a step takes, and the least share of its size before the
-# step that J keeps in any direction.
+# Share of the way to the boundary that a step takes; and share of its size before the step that J
+# keeps, at least, in every direction.
 STEP_SHARE, MIN_EIGENVALUE_KEPT = 0.99, 0.3
 # Least slack of a product at the start; and the first mu as a share of the criterion.
 FIRST_SLACK, FIRST_MU = 0.1, 0.1

@@ -282,7 +282,7 @@ class Privic:
                     self.mechanism(strict=strict)
                     self.save(self._path)
             except BaseException:
-                # Also after an interrupt: what is not in the file has not happened.
+                # After an interrupt as well: a cycle that is not in the file has not happened.
                 self._cycles, self._mechanism = before
                 raise
         return after

@@ -17,8 +17,8 @@ from ibukit.domain.vectors import distribution_over
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.privacy import epsilon_metric
 
-# Entries of a mechanism that another machine computes differ by less than this; so does its level,
-# relatively.
+# The entries of a mechanism change by less than this if another machine computes them; so does its
+# level, relatively.
 TOLERANCE = 1e-9
 
 

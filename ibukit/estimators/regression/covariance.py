@@ -13,7 +13,7 @@ from ibukit._ground.arguments import Floats
 # is known along a direction. On a ridge it is as small as the gradient, which ends at 1e-13; a
 # million reports leave an error of 300 at this limit.
 FLAT_EIGENVALUE = 1e-11
-# Share of a gradient's squared length along such directions from which its value is undetermined.
+# A value is undetermined if at least this share of its gradient's squared length is along these.
 FLAT_SHARE = 1e-10
 
 

@@ -29,12 +29,12 @@ MAX_HALVINGS = 40
 # Relative change of a log-likelihood that may be rounding; such steps are judged by the gradient.
 ROUNDING = 1e-9
 MAX_HIDDEN_HALVINGS = 4
-# Ratio of gradients after and before such a step. On a ridge Newton's method halves them at best.
+# Largest ratio of gradients after and before such a step: on a ridge Newton's is 1/2 at best.
 MAX_GRADIENT_RATIO = 0.9
 # Eigenvalue per report of the observed information below which a stationary point is a saddle.
 SADDLE = -1e-8
-# Eigenvalue relative to the largest that counts for smaller ones in steps by absolute eigenvalues:
-# on a ridge, where Newton's step overshoots, these then lead back to its top.
+# In steps by absolute eigenvalues, smaller ones count as this share of the largest: on a ridge,
+# where Newton's step overshoots, such steps then lead back to its top.
 FLAT_SHARE = 1e-6
 # Ridge relative to the trace, which makes EM steps finite where a secret has no probability.
 RIDGE = 1e-12

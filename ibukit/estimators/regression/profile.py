@@ -17,10 +17,10 @@ from ibukit._ground.arguments import Floats
 from ibukit.estimators.regression.likelihood import Likelihood
 from ibukit.estimators.regression.newton import maximise
 
-# Doublings of the distance from the estimate, starting with Wald's, before an end is infinite.
+# Doublings of the distance from the estimate, at first Wald's, before an end is infinite.
 MAX_DOUBLINGS = 12
 MAX_STEPS = 200
-# Gradient per report at a value of the profile, whose error is of its square.
+# Gradient per report at a value of the profile; the value's error is of the gradient's square.
 GRADIENT_TARGET = 1e-9
 # Error of an end, relative to the half-width of Wald's interval.
 END_TOLERANCE = 1e-9

@@ -11,15 +11,15 @@ from ibukit._ground.arguments import Floats
 from ibukit.errors import SeparatedDesign
 from ibukit.estimators.regression.likelihood import Derivatives, Likelihood
 
-# Eigenvalue per report below which a direction may lead to infinity. Where probabilities have come
-# within 1e-6 of 0 or 1 for all people whom it separates, the information about it is smaller.
+# Eigenvalue per report below which a direction may lead to infinity. If the probabilities of all
+# people whom a direction separates have come within 1e-6 of 0 or 1, its information is smaller.
 NEARLY_FLAT = 1e-6
 # Lengths of the steps along a ray that is tested, in units of the largest linear predictor. Where a
 # threshold separates people who are close to each other, predictors have come to thousands.
 STEPS = 2.0 ** np.arange(16)
 # Relative change of a log-likelihood that may be rounding.
 ROUNDING = 1e-12
-# Rise per unit of rounding that tells a likelihood that levels off from one that is flat.
+# A likelihood that rises by so many units of rounding levels off; one that rises by less is flat.
 MIN_RISE = 1e3
 
 

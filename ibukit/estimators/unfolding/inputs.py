@@ -41,8 +41,8 @@ def read_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]
     if efficiency is None:
         rows = read_matrix(matrix).rows
         largest = rows.sum(axis=1).max()
-        # Without efficiencies the Poisson model needs no rows below 1: numbers of secrets are then
-        # in another unit.
+        # Without efficiencies the rows of a Poisson model may sum to more than 1: the numbers of
+        # secrets are then in another unit.
         exceeds = 1 + MAX_ROUNDING < largest < math.inf and (rows >= 0).all()
         if exceeds and not (cause_of_sums(rows) or if_transposed(rows)):
             unit = float(largest)

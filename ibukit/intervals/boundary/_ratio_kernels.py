@@ -30,7 +30,7 @@ SAME_VALUE = 1e-6
 RIDGE = 1e-12
 # Violations of a sign below this share of the largest number are rounding.
 SIGN_TOLERANCE = 1e-9
-# Share of an equality's norm below which what is left of it, given the one before, is rounding.
+# If the equality before leaves less than this share of an equality's norm, the rest is rounding.
 SAME_EQUALITY = 1e-12
 
 
@@ -307,7 +307,7 @@ def ratios(information: Floats, scores: Floats, theta: Floats, w: Floats) -> tup
     """
     equalities = np.stack([np.ones(len(w)), w])
     b = equalities @ theta
-    # The largest value is attained on a face only, where the constraint says no more than that.
+    # The largest value is attained on a face only, and the constraint says no more than the face.
     on_face = b[1] >= w.max()
     face = w == w.max() if on_face else np.ones(len(w), dtype=bool)
     centre = information @ theta

@@ -38,7 +38,7 @@ from ibukit.intervals.resampling import ROUNDING_TOLERANCE, enough_draws, rank_o
 from ibukit.intervals.tilted_likelihood import likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# Scores drawn for one threshold beyond its quantile: 400 in all at level 0.95.
+# Number of scores that are drawn beyond a threshold's quantile: 400 in all at level 0.95.
 DRAWS_BEYOND = 20
 # Largest number of scores drawn by default. So at levels above 0.99 the threshold is less certain,
 # and above 0.9995 it is the largest ratio drawn.
@@ -51,7 +51,7 @@ MAX_THRESHOLDS = 5
 # Difference between a ratio and its threshold that counts as none: small compared with the
 # Monte-Carlo error of a threshold, which is a few tenths.
 THRESHOLD_TOLERANCE = 0.05
-# Rise of (ratio - threshold) for each unit of the ratio, below which a secant leads nowhere.
+# If (ratio - threshold) rises by less than this for each unit of the ratio, a secant leads nowhere.
 MIN_SLOPE = 0.2
 # Share of drawn tallies which fit a sparser distribution as badly as the reports do, below which
 # that distribution is not believed.
@@ -89,8 +89,8 @@ class BoundaryRegion:
         for _ in range(MAX_THRESHOLDS):
             v, at = self._with_ratio(w, ratio)
             if v >= 1:
-                # No distribution goes further, and the ratio at 1 may be smaller than the one
-                # wanted. It is larger if only rounding makes v 1.
+                # No distribution goes further than 1. The ratio there may be smaller than the
+                # wanted one, or, if only rounding makes v 1, larger.
                 ratio = min(ratio, at.ratio)
             miss = self.threshold(w, at.theta) - ratio
             if v >= 1 and miss >= 0:

@@ -29,7 +29,7 @@ from ibukit.intervals.request import Ends, IntervalRequest
 # limit is that much smaller than the one for intervals. It stands for minutes, or up to an hour
 # where shares are 0.
 MAX_FUNCTIONALS_TIMES_SECRETS = 2**22
-# Factor within which a guaranteed p-value is found, from above, and the least that is looked for.
+# A guaranteed p-value is found from above, to within this factor; and the least one looked for.
 P_VALUE_FACTOR, MIN_P_VALUE = 1.01, 1e-12
 
 
@@ -125,7 +125,7 @@ def fieller(first: float, second: float, margin: float, other_margin: float) -> 
     a, b = second**2 - other_margin**2, first * second
     c = first**2 - margin**2
     root = math.sqrt(max(b * b - a * c, 0.0))
-    # The smaller root if a > 0, else the only one that is positive, without cancellation.
+    # Without cancellation: the smaller root if a > 0, else the only root that is positive.
     lower = c / (b + root) if b + root > 0 else math.inf
     return (lower if c > 0 else 0.0), ((b + root) / a if a > 0 else math.inf)
 

@@ -37,7 +37,7 @@ EDGE = 1e-3
 SLOW_ANGLE_TOLERANCE = 1e-7
 # Gains that are less, for each nat, do not count.
 MIN_GAIN = 1e-300
-# Least s, so that a region has an inside; equal values within it have the p-value 1.
+# Least s that is tried, so that the region has an inside; values equal within it have p-value 1.
 MIN_RADIUS = 1e-3
 # Beyond this s the p-value is 0 as a double.
 MAX_RADIUS = 39.0
@@ -84,7 +84,7 @@ class Sample:
         bound, witness = region.end((w - least) / span)
         if witness is None:
             return least + span * bound, 0.0
-        # The derivative of `Profile.bound` in the floor, which n times a nat lowers by n.
+        # This is the derivative of `Profile.bound` in the floor; one nat lowers the floor by 1 / n.
         room = math.exp(region.floor - witness.fit)
         slope = room / witness.slope / self._n
         return least + span * bound, span * slope
@@ -173,9 +173,9 @@ def _peak(at: Callable[[float], Reach]) -> Reach:
         if abs(following - angle) <= ANGLE_TOLERANCE and EDGE < angle < math.pi / 2 - EDGE:
             return reach
         angle = following
-    # At the boundary of the simplex an end may have a kink, where the iteration has no limit, or
-    # grow with s^2, where it runs to an angle at which there is no peak. One nat more then gains
-    # as much in either sample at the peak, and less in the sample that has more than there.
+    # At the boundary of the simplex an end may have a kink, where the iteration has no limit, or it
+    # may grow with s^2; the iteration then runs to an angle without a peak. At the peak one nat
+    # more gains as much in either sample; a sample that has more nats than there gains less.
     low, high = at(0.0), at(math.pi / 2)
     if low.rise <= low.fall:
         return low

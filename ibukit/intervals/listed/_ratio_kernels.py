@@ -26,7 +26,7 @@ STEP_TO_BOUNDARY = 0.99
 # Largest number of steps for one tally; mostly fewer than 15 are needed. A ratio that is not
 # decided by then counts as large.
 MAX_STEPS = 100
-# Steps that go to one point of the central path, at the end of the way to it.
+# Steps that aim at the same point of the central path, at the end of the way to it.
 CENTRING_STEPS = 3
 # Sums along the reports may be reordered, so that they fill the vector registers.
 REORDER = {"contract", "reassoc", "nsz"}
@@ -296,7 +296,7 @@ def maximum(
     if b.size == 2:
         slopes = equalities[1] - b[1]
         y[1] = -least_slope(gradient, slopes)
-    # The least bound that these weights prove, and a tenth more.
+    # A tenth more than the least bound that these weights prove.
     y[0] = 1.1 * (gradient - y[1:].sum() * slopes).max() - (b[1:] * y[1:]).sum()
     slack = times(y, equalities) - gradient
     scale = 1 / (b * y).sum()

@@ -38,7 +38,7 @@ DRAWN_TOLERANCE, OBSERVED_TOLERANCE = 0.01, 1e-4
 # An end is found to within this change of the square root of the ratio, divided by the square root
 # of the number of draws: a fifth of the Monte-Carlo error.
 END_TOLERANCE = 0.4
-# Draws of a simulation that would be as precise as the weights of all tallies are taken to be.
+# The weights of all tallies count as being as precise as a simulation of this many draws.
 EQUIVALENT_DRAWS = 10**6
 # Probability of rejecting too early what all draws might accept.
 EARLY_REJECTION = 1e-3

@@ -119,7 +119,7 @@ class JointProfile:
         else:
             best = scipy.optimize.brentq(excess, low, high, xtol=PROBABILITY_TOLERANCE)
         found = np.array(rows(best))
-        # Both columns, so that what is next to 0 or 1 keeps its digits.
+        # Both columns are computed, so that a probability next to 0 or 1 keeps its digits.
         p = np.array(theta) @ found
         return float(xlogy(self._counts, p).sum() + xlogy(trials, found).sum())
 

@@ -35,18 +35,18 @@ from ibukit.intervals.poisson.model import PoissonModel
 MAX_SECRETS = 1000
 # A bracket of an end is closed at this width, relative to the number, or to 1 for shares.
 ENDS_MEET = 1e-9
-# An end at 0 is 0 up to this share of the number at the start of the path.
+# An end below this share of the number at the start of the path counts as 0.
 NEGLIGIBLE_SHARE = 1e-2
 # Nats within which the maximum of l is found. A lower one makes the region larger, which is safe.
 MAXIMUM_TOLERANCE = 1e-9
-# Newton steps for one end, and share of r that the next step aims at: the first after a step that
-# went at least half of its way, the second after others.
+# Largest number of Newton steps for one end, and share of r that the next step aims at: the first
+# share after a step that went at least half of its way, the second after other steps.
 MAX_STEPS, SHARE_LEFT, SHARE_LEFT_IF_SHORT = 120, 0.1, 0.6
 # A step goes at most this share of the way to the boundary, and is halved at most so many times.
 SHARE_OF_THE_WAY, MAX_HALVINGS = 0.9, 40
-# On the way to the maximum of l and to the centre of the region: the factor by which the weight of
-# l grows, the squared Newton decrement at which a point is near the path, and the share that a step
-# must gain of what its slope promises.
+# On the way to the maximum of l, and to the centre of the region: the factor by which the weight of
+# l grows, the squared Newton decrement at which a point counts as near the path, and the share of
+# the gain promised by its slope that a step must reach.
 GROWTH, NEAR_THE_PATH, SUFFICIENT_GAIN = 10.0, 0.05, 0.1
 
 

@@ -161,8 +161,8 @@ class HadamardMechanism(SignedIndices):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        # The mean over the report's signs of sign times H_jx, each by the transform of a mechanism
-        # with one sign, divided by 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps).
+        # The mean over the report's signs of sign times H_jx, each the transform of a mechanism
+        # with one sign. It is divided by 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps).
         one = replace(self, bits=1)
         columns, total = self._columns(reports), np.zeros(self.k)
         for i in range(self.bits):

@@ -135,8 +135,8 @@ class IndependentBits(BitReports):
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
-        # Many users with few bits: each of the 2^k rows comes so often that one multinomial draw
-        # for each secret is far less work than a row for each user.
+        # If many users have few bits, each of the 2^k rows occurs so often that one multinomial
+        # draw for each secret is far less work than a row for each user.
         if (
             is_unary(self)
             and self.k <= MAX_LISTED
@@ -214,7 +214,7 @@ class BitsOfGivenProbabilities(IndependentBits):
     @override
     def _check_level(self) -> None:
         self._check_probabilities()
-        # The two rare events that hide the secret must both be drawn at times.
+        # Two rare events hide the secret, and the draws must be able to make both of them.
         least = min(self.p_zero, self.p_hidden)
         if not least > MIN_PROBABILITY:
             event = "the secret's own bit is 0"

@@ -140,7 +140,7 @@ def average_mechanism(
             f"or unary encodings with any p and q, got {first}; pool the tallies with + and use "
             "ibu or mle"
         )
-    # Every other kind by its matrix.
+    # Mechanisms of all other kinds are averaged by their matrices.
     matrices = [mechanism.matrix() for mechanism in finite]
     matrix = np.zeros((first.k, first.m))
     for share, entries in zip(w / w.sum(), matrices, strict=True):

@@ -119,7 +119,7 @@ class DiscreteGaussian(GaussianNoise):
         if self.sigma < WIDE_SIGMA:
             z = np.arange(1, math.ceil(MAX_TERM * WIDE_SIGMA) + 1)
             return float(np.log1p(2 * np.exp(-(z**2) / (2 * self.sigma**2)).sum()))
-        # Poisson's summation formula, of whose dual sum one term is enough.
+        # By Poisson's summation formula; one term of the dual sum is enough.
         dual = 2 * math.exp(-2 * (math.pi * self.sigma) ** 2) if self.sigma < MAX_TERM else 0.0
         return math.log(self.sigma * math.sqrt(2 * math.pi)) + math.log1p(dual)
 

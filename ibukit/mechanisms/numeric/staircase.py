@@ -181,9 +181,9 @@ class Staircase(RealReports):
 
     def _codes(self, points: Floats) -> Ints:
         """Classes of points, numbered in the order of the steps of the secrets."""
-        # The number of steps grows with the distance from the point, and differs by at most 1: a
-        # class is the number of secrets to the left of the nearest one that are a step lower than
-        # it, and that to the right. Both are found by bisection.
+        # The number of steps grows with the distance from the point, and differs by at most 1. So a
+        # class is two numbers: how many secrets to the left of the nearest one, and how many to the
+        # right of it, are a step lower than it. Both are found by bisection.
         nearest = np.clip(np.rint(points), 0, self.k - 1).astype(np.int64)
         least = self._steps(points, nearest)
         counts = []

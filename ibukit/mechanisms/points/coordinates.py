@@ -39,8 +39,8 @@ def centres(grid: Grid) -> Floats:
 
 def distances(grid: Grid, points: Floats) -> Floats:
     """Distances of the cells' centres from points (x, y), shape (k, s)."""
-    # Distances in each direction for each column and row of cells, joined by broadcasting: the
-    # result is the only array of all cells times all points that is made.
+    # Distances in either direction are computed for each column and row of cells, and joined by
+    # broadcasting: so the result is the only array of all cells times all points.
     east, north = (
         (np.arange(n) + 0.5)[:, None] * side - at
         for n, side, at in zip(

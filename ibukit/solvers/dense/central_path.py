@@ -81,8 +81,8 @@ class DensePath:
             return False
         product = a * b
         total = float(_sum(product[:k]))
-        # Predictor, aimed at mu = 0: the change of A, and `along`, that relative to A. The change
-        # of B relative to B is `across`: linearised, A B (1 + along + across) is the target.
+        # Predictor, aimed at mu = 0: `change` is the change of A, `along` that relative to A,
+        # `across` that of B relative to B. Linearised, A B (1 + along + across) is the target.
         change = np.empty_like(a)
         change[:k] = solve(self.g - 1)
         np.dot(change[:k], matrix, out=change[k:])
@@ -100,7 +100,7 @@ class DensePath:
             - dual * (total + gained)
             + primal * dual * float(_sum(second[:k]))
         )
-        # In exact arithmetic it never exceeds the total; at the limits of doubles it may, by any
+        # In exact arithmetic `after` never exceeds `total`; at the limits of doubles it may, by any
         # factor.
         mu = min(max(after / total, 0.0), 1.0) ** 3 * total / k
         # Corrector: centred, with the second-order terms of the predictor. The system gives

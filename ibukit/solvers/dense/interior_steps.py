@@ -41,16 +41,16 @@ from ibukit.solvers.dense.systems import Systems
 
 # Secrets for each report above which the updates come first.
 MAX_SECRETS_A_REPORT = 2
-# Number of first moves, and the orders of magnitude in max g - 1 that the moves have to gain on
-# average for more of them to be made; a move costs at most a third of a step.
+# Number of first moves, which are always made; more are made only as long as all moves have gained
+# this many orders of magnitude in max g - 1 on average. A move costs at most a third of a step.
 FIRST_MOVES = 4
 GAIN_OF_MOVE = 0.5
 MAX_STEPS = 8
-# Updates of a move, which takes three at the most.
+# Largest number of updates in a move.
 MAX_UPDATES = 3
-# Reports up to which the steps come first even if the updates have not gained what they have to: if
-# some secrets have no mass, the first step shows it in a small share of the time that least squares
-# take.
+# Number of reports up to which these steps come first even if the updates have gained too little:
+# if some secrets have no mass, the first step shows this in a small share of the time that least
+# squares take.
 MAX_REPORTS = 100
 # The method ends if the first step would take more than this many times the mass of some secret, or
 # if a later step leaves more than the share SLOW of max g - 1.
@@ -98,7 +98,7 @@ def maximise(
         excess = float(g[g.argmax()]) - 1
         if excess <= goal:
             return _with_zeros(model, q, theta, 1 - g, tol), taken + step
-        # The likelihood rises and the excess may not, but only at first.
+        # The likelihood rises in every step; the excess must fall too, except in the first steps.
         if step == MAX_STEPS or (step > 2 and excess > SLOW * before):
             break
         before = excess
@@ -134,7 +134,7 @@ def first_updates(model: DenseModel, q: Floats, tol: float) -> Start:
     p, g = em.evaluate(updates, theta, s)
     expected = float(g.max()) - 1
     taken = moves = 0
-    # No excess tells more than rounding, whatever is asked.
+    # An excess below the rounding tells nothing, whatever tolerance is asked for.
     end = max(min(tol, EXACT), ROUNDING)
     while g.max() - 1 > end and (moves < FIRST_MOVES or g.max() - 1 <= expected):
         theta, p, g, steps = walk.move(theta, p, g, MAX_UPDATES)

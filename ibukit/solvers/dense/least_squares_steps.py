@@ -27,13 +27,13 @@ from ibukit.solvers.dense.non_negative import maximise_parabola
 
 # Secrets up to which all are candidates, and a step starts at no mass: scipy's routine is faster.
 MAX_K_ALL_CANDIDATES = 32
-# The path is taken instead as soon as more than a share of its work is spent. The share grows as
-# the certificate improves: from the first share at the start to the sum of both at the goal.
+# As soon as this method has spent more than a share of the path's work, the path is taken instead.
+# The share grows as the certificate improves, from the first number to the sum of both at the goal.
 FIRST_WORK_SHARE = 0.12
 LATER_WORK_SHARE = 0.4
 # Work is counted in multiplications of a large matrix product. The path takes about ten steps. Each
-# has one product and one factor, passes over the matrix that take as long as so many columns of the
-# product, and calls that take as long as so many multiplications.
+# has one product and one factor, passes over the matrix that take as long as PATH_PASSES columns of
+# the product, and calls that take as long as PATH_CALLS multiplications.
 PATH_STEPS = 10
 PATH_PASSES = 160
 PATH_CALLS = 1e7
@@ -43,9 +43,9 @@ COST_OF_SMALL_SYSTEM = 10
 FIRST_CANDIDATES = 20
 # Share of the secrets from which the first candidates count as many.
 MIN_MANY = 0.25
-# At a rougher tolerance the path takes few steps: by least squares, half of a sample of random
-# shapes take 1.4 times as long at 1e-3. At 1e-4 they take 1.2 times as long, or .1 ms more, and the
-# whole sample together takes .7 times as long.
+# At a rougher tolerance the path takes few steps. For half of a sample of random shapes, least
+# squares take 1.4 times as long as the path at 1e-3. At 1e-4 they take 1.2 times as long, or .1 ms
+# more, and for the whole sample together .7 times as long.
 MAX_TOLERANCE = 1e-4
 MAX_STEPS = 30
 # EM updates before the first step, for few secrets and for many. Two updates with one g take half
@@ -63,8 +63,8 @@ EXACT = 1e-12
 ROUNDING = 1e-15
 # A fitted probability below this ends the method.
 MIN_FITTED = 1e-100
-# Mass up to which a secret counts as having none: where g is 1 beyond the support, it is the last
-# digits of a solution.
+# Mass up to which a secret counts as having none: if g is 1 outside the support, such a mass is the
+# last digits of a solution.
 UNSURE_MASS = 1e-9
 # If g is 1 within this on a secret without mass, there may be other maximisers; which one is found
 # here would depend on the order of the secrets.
@@ -157,14 +157,14 @@ def maximise(
             known = theta[candidates] if step > 0 else np.zeros(len(candidates))
             aim, spent = _parabola_aim(matrix, candidates, known, g, roots / nu, budget)
             work += spent
-        # If all first candidates keep mass, and are many, the others may have some as well.
+        # If there are many first candidates and all keep mass, other secrets may have some as well.
         if (
             step == 0
             and aim is not None
             and MIN_MANY * k <= len(candidates) == np.count_nonzero(aim) < k
         ):
             aim = _newton_aim(matrix, theta, g, roots / nu)
-        # As many secrets as reports fit all of them exactly, and so do others: not unique.
+        # As many secrets as reports fit these exactly; other secrets do so too: not unique.
         if aim is None or (k > s and np.count_nonzero(aim) >= s):
             return None
         point = aim / np.add.reduce(aim)
@@ -202,7 +202,7 @@ def _work_of_path(k: int, s: int) -> float:
 
 def _progress(highest: float, excess: float, goal: float) -> float:
     """Share of the way from the highest excess to the goal, in orders of magnitude; 0 to 1."""
-    # No excess tells more than rounding, whatever is asked.
+    # An excess below the rounding tells nothing, whatever tolerance is asked for.
     end = max(goal, ROUNDING)
     if not end < excess < highest:
         return float(excess <= end)

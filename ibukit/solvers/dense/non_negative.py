@@ -20,7 +20,7 @@ from ibukit._ground.arguments import Floats
 SLOPE_TOLERANCE = 1e-13
 # Share of the largest slope from which a coordinate enters.
 MIN_SLOPE_SHARE = 0.5
-# At most as many coordinates enter together as have mass already, and this many more.
+# At most as many coordinates enter together as have mass already, plus this number.
 MIN_ENTERING = 4
 
 
@@ -53,9 +53,9 @@ def maximise_parabola(hessian: Floats, b: Floats, start: Floats, max_work: float
             falling = at[solution <= 0]
             stuck = entered if failed else falling[y[falling] == 0]
             if len(stuck):
-                # Of several that have entered together, those that would fall wait; if all would,
-                # or there is no factor, all but the steepest. If that one depends on those with
-                # mass, or falls by rounding, it stays out.
+                # Of several that have entered together, those that would fall wait. If all would
+                # fall, or there is no factor, all but the steepest wait. If a single one depends on
+                # those with mass, or falls by rounding, it stays out.
                 barred[entered] = len(entered) == 1
                 if len(stuck) == len(entered):
                     stuck = entered[int(len(entered) > 1) :]
@@ -79,7 +79,7 @@ def maximise_parabola(hessian: Floats, b: Floats, start: Floats, max_work: float
         steepest = float(slope[entered[0]])
         if not steepest > SLOPE_TOLERANCE * float(np.abs(b).max()):
             return ParabolaPoint(y, work, True)
-        # Where all rows are alike, so are their slopes, and few of them will keep mass.
+        # If all rows are alike, so are their slopes; but few rows will keep mass, so few enter.
         entered = entered[: len(at) + MIN_ENTERING]
         entered = entered[slope[entered] >= MIN_SLOPE_SHARE * steepest]
         on[entered] = True

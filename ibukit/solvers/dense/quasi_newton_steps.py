@@ -39,9 +39,9 @@ MIN_SECRETS = 100
 MIN_ENTRIES = 30_000
 # Entries below which other methods are as fast if there are more secrets than reports.
 MIN_ENTRIES_OF_MANY = 2_000_000
-# Number of first gradients, for each secret and at least. From then on max g - 1 has to be below
-# FIRST_EXCESS, and below SHARE_LEFT times what it was so many gradients before. MAX_GRADIENTS is
-# the largest number of gradients, again for each secret and at least.
+# Number of first gradients: for each secret, and at least. After them max g - 1 has to be below
+# FIRST_EXCESS, and below SHARE_LEFT times its value that number of gradients before. MAX_GRADIENTS
+# is the largest number of gradients, also for each secret and at least.
 FIRST_GRADIENTS = 1 / 20, 30
 FIRST_EXCESS, SHARE_LEFT = 1.5e-3, 0.35
 MAX_GRADIENTS = 1 / 5, 80
@@ -108,7 +108,7 @@ def _near(matrix: Floats, q: Floats) -> tuple[Floats, int] | None:
     def is_slow() -> bool:
         if len(excesses) < first:
             return False
-        # One of three, since a step may overshoot.
+        # The best of three is taken, since a step may overshoot.
         before, now = min(excesses[-first:][:3]), min(excesses[-3:])
         return now > min(FIRST_EXCESS, SHARE_LEFT * before)
 

@@ -129,8 +129,8 @@ class Systems:
         matrix = self.matrix
         normal, diagonal = self._square(matrix.shape[1])
         if not can_solve_in_secrets(*matrix.shape):
-            # A d that is much smaller is lost beside its secret's own entry, but here the others
-            # are lost beside it: the entries are sums of 1 / d.
+            # A much smaller d would be lost beside its secret's own entry. Here entries are sums of
+            # 1 / d, in which the others would be lost beside it.
             d = np.maximum(d, MIN_D_RATIO * np.dot(matrix, w))
         root = np.divide(matrix, np.sqrt(d)[:, None], out=self._scaled)
         dsyrk(1.0, root.T, 0.0, normal, 0, 1, 1)

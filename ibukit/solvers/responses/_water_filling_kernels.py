@@ -57,8 +57,8 @@ def fill(
             part += value
         total += part
         done = end
-    # To a double no frequency exceeds the level: the most frequent reports are equally frequent and
-    # share the mass.
+    # As far as doubles can tell, no frequency exceeds the level: the most frequent reports are
+    # equally frequent and share the mass.
     if total == 0:
         # q.max() takes long to compile.
         largest = q[0]

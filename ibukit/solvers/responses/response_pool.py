@@ -46,7 +46,7 @@ def maximise(channels: Sequence[ResponseChannel], q: Floats, tol: float) -> tupl
     k = channels[0].k
     sizes = [channel.size for channel in channels]
     secrets = np.concatenate([channel.reports for channel in channels])
-    # Over its off entry a report has the probability 1 + ratio theta; the factor does not matter.
+    # Divided by `off`, the probability of a report is 1 + ratio theta; the factor does not matter.
     ratio = np.repeat([channel.diagonal / channel.off - 1 for channel in channels], sizes)
     theta = np.full(k, 1 / k)
     p = 1 + ratio * theta[secrets]
@@ -68,8 +68,8 @@ def maximise(channels: Sequence[ResponseChannel], q: Floats, tol: float) -> tupl
         change = _fill(theta + _divide(slope, curvature), curvature) - theta
         promised, length = float(slope @ change), 1.0
         for _ in range(MAX_HALVINGS):
-            # From the new point, where p is at least 1: with weak noise the relative change of p to
-            # a secret without mass rounds to -1.
+            # p is computed at the new point, where it is at least 1. A relative change of the old p
+            # would round to -1 with weak noise, for a step to a secret without mass.
             p_new = 1 + ratio * (theta + length * change)[secrets]
             gain = float(q @ np.log(p_new / p))
             if gain >= MIN_GAIN_SHARE * length * promised - MEAN_ROUNDING:

@@ -78,7 +78,7 @@ def maximise_at(channel: ResponseChannel, q: Floats, cost: Floats) -> Floats:
     """
     contrast, k = channel.diagonal - channel.off, channel.k
     cheapest = cost == cost.min()
-    # To a double all secrets make the same reports.
+    # As far as doubles can tell, all secrets make the same reports.
     if contrast <= 0:
         return cheapest / cost[cheapest].sum()
     shares, level = np.zeros(k), channel.off / contrast

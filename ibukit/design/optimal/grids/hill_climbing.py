@@ -36,7 +36,7 @@ BATCHES, RELAXATION_SHARE = 5, 0.5
 WAVE_HEIGHTS, PERTURBATION_SIZES = (1.0, 2.0, 4.0), (0.2, 0.5)
 # Standard deviation of nearly constant columns, in units of the shortest step.
 NEAR_CONSTANT_SPREAD = 0.002
-# Relative accuracy of a round's weights: a share of the gap before it, between these two.
+# Relative accuracy of a round's weights: GAP_SHARE of the gap before it, within these limits.
 MIN_WEIGHTS_TOLERANCE, MAX_WEIGHTS_TOLERANCE, GAP_SHARE = 1e-3, 1e-2, 0.03
 # Rounds end when one lowers the value by less than this share, or when no column scores more.
 MIN_DECREASE, MAX_CLIMBS = 5e-4, 40

@@ -15,11 +15,11 @@ from ibukit.design.optimal.whitening import Pairs
 FIRST_FORM_SCALE = 1.2
 # Least slack of a product at the start.
 MIN_FIRST_SLACK = 0.1
-# Before a form proves anything its constant is raised by this share of its terms, because columns
-# of a patch are listed only up to ties,
+# Before a form proves anything, its constant is raised by this share of its terms, because columns
+# of a patch are listed only up to ties.
 LISTING_TOLERANCE = 1e-7
-# and it is made more concave by this share of its largest entry, which exceeds the rounding of
-# eigenvalues.
+# The form is also made more concave by this share of its largest entry, which exceeds the rounding
+# of eigenvalues.
 CURVATURE_TOLERANCE = 1e-13
 
 
@@ -205,12 +205,12 @@ class FormProducts(NamedTuple):
         """Products with these ends, without multipliers."""
         x, y = ends.T
         most = (theta @ -np.expm1(-distances))[x]
-        # The first form is (1 - w_x sum_y theta_y exp(-d)), divided by its value at the vector of
-        # ones,
+        # If x = y, the first form is (1 - w_x sum_y theta_y exp(-d)), divided by its value at the
+        # vector of ones.
         first = -across[x] * ((1 - most) / most)[:, None]
         other = x != y
         x, y = x[other], y[other]
-        # or w_y - exp(-d) w_x divided by its own.
+        # Otherwise it is w_y - exp(-d) w_x, divided by its own value there.
         first[other] = across[y] + (across[y] - across[x]) / np.expm1(distances[x, y])[:, None]
         return FormProducts(ends, first, across[ends[:, 0]], np.empty(0), np.empty(0))
 

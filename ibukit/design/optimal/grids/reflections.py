@@ -21,7 +21,7 @@ from ibukit.design.optimal.grids.local_search import unique_up_to_symmetry
 from ibukit.design.optimal.whitening import Pairs
 from ibukit.fisher_information import contrasts
 
-# With more symmetries, as for equal distances, or with a longer search, none are used.
+# Above these numbers of symmetries (as for equal distances) or of steps no reflections are used.
 MAX_SYMMETRIES, MAX_SEARCH_STEPS = 48, 20_000
 # Relative difference up to which probabilities are equal.
 PROBABILITY_TOLERANCE = 1e-13
