@@ -581,7 +581,7 @@ class Estimate(ReadOnlyArrays):
                 "weighted people stand for others who were not asked"
             )
         # The frequencies themselves vary around theta with the covariance (diag(theta) - theta
-        # theta') / n, which is not an error of their estimate. Where the mechanism hides nothing, the
+        # theta') / n, which is no part of their error. Where the mechanism hides nothing, the
         # difference is 0, and rounding may make it negative.
         of_sampling = functionals.variances(self.distribution) / tally.n
         return np.sqrt(np.maximum(variances - of_sampling, 0.0))

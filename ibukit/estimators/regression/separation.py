@@ -19,7 +19,7 @@ NEARLY_FLAT = 1e-6
 STEPS = 2.0 ** np.arange(16)
 # Relative change of a log-likelihood that may be rounding.
 ROUNDING = 1e-12
-# A likelihood that rises by this many units of rounding levels off; if it rises by less, it is flat.
+# A likelihood that rises by this many units of rounding levels off; one that rises less is flat.
 MIN_RISE = 1e3
 
 

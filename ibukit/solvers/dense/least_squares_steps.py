@@ -164,7 +164,7 @@ def maximise(
             and MIN_MANY * k <= len(candidates) == np.count_nonzero(aim) < k
         ):
             aim = _newton_aim(matrix, theta, g, roots / nu)
-        # As many secrets as reports fit these exactly, and so do others: the maximiser is not unique.
+        # As many secrets as reports fit these exactly, and so do others: it is not unique.
         if aim is None or (k > s and np.count_nonzero(aim) >= s):
             return None
         point = aim / np.add.reduce(aim)
