@@ -48,7 +48,7 @@ def mle(
         Doubles reach about 1e-14.
     method : str
         "auto" takes the method that suits the tally's mechanisms; ``estimate.method`` says which
-        one it was, and why. The methods by name:
+        one it was, and why. By name:
 
         - "closed-form": reports of one k-RR mechanism, O(k);
         - "line": reports of one geometric mechanism on a line, O(k) per step;
