@@ -235,7 +235,7 @@ class _Share(Generic[Piece, Result]):
             # scipy keeps the number of workers for each thread: the pool's threads also need one.
             with fft.set_workers(1):
                 self.future.set_result(self._work(self._piece))
-        # The error is raised when the result is due in the order of the pieces.
+        # The future raises this error when the result is due in the order of the pieces.
         except Exception as error:
             self.future.set_exception(error)
         return True

@@ -155,7 +155,7 @@ def detect_poisoning(
             "for"
         )
     first = _half(part.counts, rng)
-    # Each half is tested with what the other suggests. The mean of two e-values is an e-value.
+    # Each half is tested for what the other half suggests. The mean of two e-values is an e-value.
     halves = _evidence(part, first), _evidence(part, part.counts - first)
     best = max(halves, key=lambda half: half.log_evidence)
     log_evidence = float(np.logaddexp(halves[0].log_evidence, halves[1].log_evidence)) - math.log(2)
@@ -221,7 +221,7 @@ def _evidence(part: TallyPart, counts: Ints) -> _HalfResult:
         out=np.ones_like(attacked),
         where=(honest > 0) | (attacked > 0),
     )
-    # Counts of the other half: reports seen in this half, and the rest together.
+    # Counts in the other half: of each report seen in this half, and of all the rest together.
     n = np.append(others[seen], others.sum() - others[seen].sum())
     log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())
     return _HalfResult(log_evidence, int(seen[suspect.report]), share, gap)

@@ -190,7 +190,7 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     if tally.full_alphabet is not None:
         # The part's mechanism covers the span of the reports only.
         mechanism = on_alphabet(mechanism, tally.full_alphabet)
-    # A report is a number or a row; this tells a single report from several.
+    # A report is a number or a row: its number of dimensions tells a single report from several.
     width = mechanism.restore_reports(part.reports[:1]).ndim - 1
     try:
         sent = [report] if np.ndim(report) == width else report

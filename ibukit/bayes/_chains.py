@@ -134,8 +134,7 @@ class Chains:
             TRIAL_SWEEPS - BURN_IN_SWEEPS
         ):
             return
-        # No wall was met in the trial: longer trajectories without random walks around them
-        # suffice.
+        # If the trial met no wall, longer trajectories suffice, without random walks around them.
         if not reflections:
             self._trajectories = trajectories.without_walls().balanced(np.array(draws))
         # With alpha < 1 the density has peaks at the walls, where a chain would stay long because

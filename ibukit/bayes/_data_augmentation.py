@@ -73,7 +73,7 @@ class _RandomizedResponseSampler:
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """Draw one binomial for each different report."""
-        # Report z tells with weight (truth - lie) p_z against the weight `lie` of a random report.
+        # Report z tells its secret with weight (truth - lie) p_z, and is random with weight `lie`.
         own = (self.channel.diagonal - self.channel.off) * p[:, self.channel.reports]
         totals = np.zeros(p.shape, dtype=np.int64)
         totals[:, self.channel.reports] = rng.binomial(self.counts, own / (own + self.channel.off))

@@ -129,8 +129,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
             max_thin = (max_sweeps - sweeps) // N_DRAWS
             if shortfall <= 1 or max_thin <= thin:
                 return Draws(frequencies, values, sweeps, bool(shortfall <= 1), ess, r_hat)
-            # Thin so that the shortfall would be met, but at most sixfold: a large R-hat may come
-            # from the chains' beginning, which is over by now.
+            # Thin enough to make up the shortfall, which counts as sixfold at most: a large R-hat
+            # may come from the beginning of the chains, which is over by now.
             thin = min(max(2 * thin, math.ceil(1.2 * min(shortfall, 6) * thin)), max_thin)
 
 

@@ -189,8 +189,8 @@ def travel(
                 continue
             # p_x = centre_x + sqrt(amplitude) cos(t - phase) falls to 0 at phase + half.
             half = math.acos(-centre[x] / math.sqrt(amplitude))
-            # At the wall just met this is now, up to rounding: it is met again when the arc above
-            # it is over.
+            # The path has just left the wall of `last`, where phase = half up to rounding: it meets
+            # this wall again when the arc above it is over.
             at = 2.0 * half if x == last else math.atan2(velocity[x], off[x]) + half
             if at < soonest:
                 soonest = max(at, 0.0)

@@ -72,5 +72,5 @@ class LossyChains:
         """Draw S given theta and the number of reports that tell, then r given S."""
         s = self._rng.gamma(np.maximum(number, 1)) / (self.p @ self._efficiency)
         rate = self._rng.gamma(self._alpha.sum(), size=len(s)) / s
-        # If no report tells, theta has its prior, as at an infinite rate.
+        # If no report tells its secret, theta is drawn from its prior, as at an infinite rate.
         return np.where(number > 0, rate, 1e300)

@@ -32,7 +32,7 @@ def report_moments(
     t, v = np.zeros((pairs, points), np.complex128), np.zeros((pairs, points), np.complex128)
     rest = np.zeros((pairs, points), np.complex128)
     for i in range(pairs):
-        # Pairs with the same alpha go on from the moments of the smaller count.
+        # If the pair before has the same alpha, go on from the moments of its smaller count.
         s = 0
         if i > 0 and alpha[i] == alpha[i - 1]:
             s = counts[i - 1]

@@ -123,7 +123,7 @@ def walk_end(
 def _hessian(part: TallyPart, theta: Floats) -> Floats:
     k = len(theta)
     if (bits := facts.as_bits(part.channel)) is not None:
-        # Of very many bit rows a regular subset gives the Hessian well enough for a proposal.
+        # A regular subset of very many bit rows gives a Hessian good enough for a proposal.
         stride = max(1, len(part.counts) // (4 * MIN_ROWS_PER_SECRET * k))
         return BitReports(bits, part.counts).hessian(theta, stride)
     return part.channel.gram(part.counts / part.channel.forward(theta) ** 2)

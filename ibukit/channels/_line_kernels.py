@@ -45,7 +45,7 @@ def sweep_with_steps(theta: Floats, decay: float) -> tuple[Floats, Floats]:
     for x in range(k - 1, -1, -1):
         y[x] += left
         steps[x] += left_steps
-        # The sums carried to x - 1 hold the term of x, which is then one step away.
+        # The sums that are carried to x - 1 include the term of x, which is then one step away.
         left_steps = decay * (left_steps + left + theta[x])
         left = decay * (theta[x] + left)
     return y, steps

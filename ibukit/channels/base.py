@@ -52,7 +52,7 @@ class Score(NamedTuple):
             return self
         if not error < math.inf:
             return self._replace(g=np.full_like(self.g, math.inf))
-        # The sum and the product round once each.
+        # The sum 1 + (...) and the product are rounded once each.
         return self._replace(g=self.g * (1 + (error + 3 * UNIT_ROUNDOFF)))
 
 
@@ -212,7 +212,7 @@ class Channel(ABC):
 
     def gram(self, weights: Floats) -> Floats:
         r"""Gram matrix M diag(weights) :math:`M^{\top}`, shape (k, k)."""
-        # Fortran order is that of LAPACK, which factorises it without a copy.
+        # LAPACK works in Fortran order, so it factorises this matrix without a copy.
         total = np.zeros((self.k, self.k), order="F")
         self.add_gram(total, weights)
         mirror(total)

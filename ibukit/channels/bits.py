@@ -109,8 +109,8 @@ class BitChannel(Channel):
     @property
     @override
     def n_roundings(self) -> float:
-        # The sum of theta may take k additions. Weights are gathered by the values of a byte, and
-        # folded by fewer additions than it has values; adding 0 does not round.
+        # The sum of theta may take k additions. Weights are gathered by the values of a byte;
+        # folding them takes fewer additions than a byte has values, and adding 0 does not round.
         gathered = summed_in_slices(self.size, self.min_rows_per_slice)
         return self.k + self.packed.shape[1] + gathered + min(self.size, 256) + 16
 

@@ -27,13 +27,13 @@ def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
     return np.exp(log_factor - rest), rest
 
 
-# Positions that are swept by plain Python first. Each takes about a microsecond; all together a
-# third of what it takes to import numba and to compile both sweeps.
+# Positions that plain Python sweeps before the loops are compiled. Each takes about a microsecond;
+# all together take a third of the time that importing numba and compiling both sweeps takes.
 POSITIONS_BY_PYTHON = 200_000
 SWEEPS = InterpretUntilWorthCompiling(_line_kernels, "sweep", POSITIONS_BY_PYTHON)
 
-# Relative error of a term for each step that it takes: a product and a sum. The last factor is
-# for the rounding of the sum of steps itself and for products of errors.
+# Relative error of a term for each step, which is a product and a sum. The last factor allows for
+# the rounding of the sum of steps itself and for products of errors.
 STEP_ERROR = 2 * UNIT_ROUNDOFF * (1 + 1e-6)
 
 

@@ -162,7 +162,7 @@ class PartitionedChannel(Channel):
 
     def _split(self, weights: Floats | Ints) -> list[Any]:
         """Weights of each partition: one number if all are equal, as counts mostly are."""
-        # Strides of 0 are those of a broadcast number, whose entries need not be compared.
+        # An array whose strides are 0 is one number broadcast, so its entries need not be compared.
         if len(weights) and (weights.strides == (0,) or (weights == weights[0]).all()):
             return [weights[0].item()] * len(self.partitions.sizes)
         bounds = accumulate(self.partitions.sizes, initial=0)

@@ -22,8 +22,8 @@ from ibukit.channels.fourier.padded_transforms import PaddedGrid
 from ibukit.channels.fourier.rounding import Margins
 from ibukit.domain.grid import Grid
 
-# Entries, 32 MB of doubles, up to which a dense channel is as fast; and it is exact to the last
-# digit.
+# Number of entries, 32 MB of doubles, up to which a dense channel is as fast as convolutions; and
+# it is exact to the last digit.
 MAX_MATRIX_ENTRIES = 2**22
 # Number of secrets up to which a matrix is faster than convolutions; and, if there are more
 # secrets, number of reports up to which it is.
@@ -203,7 +203,7 @@ class PlaneChannel(Channel):
 
     def _bounded_score(self, theta: Floats, counts: Floats | Ints, margins: Margins) -> Score:
         # Transforms err by an absolute amount, so no number of roundings bounds them. Off the
-        # simplex there is no gap to bound.
+        # simplex there is no gap to bound, so the plain score is enough.
         if theta.min() < 0:
             return self.score(theta, counts)
         p, g = np.empty(self.size), np.empty(self.k)
@@ -305,7 +305,7 @@ class PlaneChannel(Channel):
         too_many = bool(len(weak) * n_masses > MAX_DIRECT_TERMS)
         lower = margins.lowered(job, values, norm, scale, weak, too_many)
         if margins.sharp:
-            # The least certain are summed term by term, as many as there is time for.
+            # The least certain reports are summed term by term, as many as there is time for.
             loose = np.flatnonzero(lower < values * (1 - SHARP_ERROR))
             loose = loose[np.argsort(lower[loose])][: MAX_DIRECT_TERMS // n_masses]
             reports = np.arange(self.size)[job.reports][loose]
@@ -318,7 +318,7 @@ class PlaneChannel(Channel):
 
     def _scale(self, values: Floats, reports: Ints | slice) -> None:
         """Multiply values of some reports by their scales, in place."""
-        # To look up the scales of a million reports takes as long as to multiply by them.
+        # Looking up the scales of a million reports takes as long as multiplying by them.
         if not self._scales_are_one:
             values *= self.scale[reports]
 

@@ -132,9 +132,9 @@ class ResponseChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        # M = off + contrast E with E_xz = 1 if report z names secret x. So M diag(w) M^T is
-        # off^2 sum(w) everywhere, off contrast (v_x + v_y) more with v = E w, and contrast^2 v_x
-        # more on the diagonal.
+        # M = off + contrast E with E_xz = 1 if report z names secret x. So M diag(w) M^T is off^2
+        # sum(w) everywhere, plus off contrast (v_x + v_y) with v = E w, plus contrast^2 v_x on the
+        # diagonal.
         contrast = self.diagonal - self.off
         own = np.zeros(self.k)
         own[self.reports] = contrast * weights

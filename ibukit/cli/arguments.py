@@ -88,7 +88,7 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     columns.add_argument(
         "--delimiter", metavar="CHARACTER", help="between columns (default: a comma, in .tsv a tab)"
     )
-    # Both have the same actions as in `Tally.from_table`.
+    # Both options have the same choices as the arguments of `Tally.from_table`.
     for what in ("unknown", "missing"):
         columns.add_argument(
             f"--{what}",

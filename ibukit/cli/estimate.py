@@ -56,7 +56,7 @@ def _estimator(options: argparse.Namespace) -> Any:
         )
     if options.interval is not None and name.startswith("inv"):
         raise ValueError(f"--interval does not apply with --estimator {name}: use mle")
-    # Names of the paper, and the argument `post` of `inv` that each stands for.
+    # The names that the paper uses, each with the argument `post` of `inv` that it stands for.
     posts: dict[str, Any] = {"inv": "none", "inv-n": "normalize", "inv-p": "project"}
 
     def estimate(tally: Any) -> Any:

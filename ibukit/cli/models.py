@@ -21,7 +21,7 @@ from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 from ibukit.mechanisms import MatrixMechanism, Mechanism
 
-# Common short names of mechanisms, and the hyphenated names of their classes.
+# Common short names of mechanisms, each with the hyphenated name of its class.
 SHORT = {
     "k-rr": "randomized-response",
     "geometric": "linear-geometric",

@@ -47,7 +47,7 @@ def _is_same_file(out: str, path: str) -> bool:
     try:
         there = os.fstat(sys.stdin.fileno()) if path == "-" else os.stat(path)
         return os.path.samestat(os.stat(out), there)
-    # One of the two is no file yet, or there is no standard input.
+    # One of the two files does not exist yet, or there is no standard input.
     except (OSError, ValueError, AttributeError):
         return False
 

@@ -20,7 +20,7 @@ from ibukit.planning import Plan, PowerPlan, plan
 from ibukit.tables.places import codes_of_cells, read_pairs
 from ibukit.tables.report_codes import codes_of_values, numbers_in_rows
 
-# Names of the column of amounts in a file of counts; without one of them it is the last column.
+# Names that the column of amounts may have in a file of counts; if none has one, it is the last.
 AMOUNTS = ("probability", "count")
 
 

@@ -124,16 +124,16 @@ def two_losses_bound(prior: Floats, loss: Floats, adversary_loss: Floats, bound:
         solution = _solution(objective, **rows)
         # Multipliers of <= are not negative; what is below 0 is within the solver's tolerance.
         multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
-        # The multipliers of the guesses after a report y are weights w_y of a mixed guess. Where
-        # all vanish the first guess has the weight 1, because any weights that sum to 1 give a
-        # bound.
+        # The multipliers of the guesses after a report y are weights w_y of a mixed guess. If all
+        # of them vanish, the first guess gets the weight 1, because any weights that sum to 1 give
+        # a bound.
         weights = np.zeros(guesses.shape)
         weights[guesses] = multipliers[:-1]
         weights[np.arange(m), guesses.argmax(axis=1)] += ~weights.any(axis=1)
         weights /= weights.sum(axis=1, keepdims=True)
-        # The last multiplier is lambda, the price of the user's loss; the objective counts
-        # everything k times. The bound is lambda Q + sum_x prior_x max_y (...): each secret takes
-        # the report that is best for it at these prices.
+        # The last multiplier is lambda, the price of the user's loss, times k, because the
+        # objective counts everything k times. The bound is lambda Q + sum_x prior_x max_y (...):
+        # each secret takes the report that is best for it at these prices.
         price = multipliers[-1] / k
         best = (costs @ weights.T - price * loss / user_unit).max(axis=1)
         upper_bound = min(upper_bound, float(price * bound / user_unit + prior @ best))

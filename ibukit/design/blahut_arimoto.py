@@ -19,7 +19,7 @@ from ibukit.solvers import em
 
 # Smallest gap in nats that doubles can certify.
 MIN_TOL = 1e-12
-# Largest number of steps. So many take seconds to minutes; the digits stop changing long before.
+# Largest number of steps. They take seconds to minutes; the digits stop changing long before.
 MAX_CHANNELS = 10**7
 
 

@@ -30,11 +30,11 @@ MIXTURE_TOL = 1e-13
 MAX_BETA = 1e150
 # Relative tolerance, from below, at which the wanted expected loss is met.
 LOSS_TOLERANCE = 1e-13
-# Relative difference below which expected losses are equal: sums of a few hundred products are no
-# more exact.
+# Relative difference up to which expected losses count as equal: sums of a few hundred products are
+# no more exact.
 TIE_TOLERANCE = 1e-12
-# Steps in log beta double up to this one. By then beta is so small that its channel cannot be told
-# from one without information.
+# Steps in log beta double until they are this long. By then beta is so small that its channel
+# cannot be told from one without information.
 MAX_STEP = 60.0
 # Wanted excess, as a share of the smallest positive one, below which nearly all reports are the
 # best ones of their secrets.
@@ -207,7 +207,7 @@ class _Search:
         # The start has the right size: on a long line E |x - y| = 1 / beta.
         low = high = -float(np.log(self.wanted))
         smallest = float(self.problem.excess_loss[self.problem.excess_loss > 0].min())
-        # The excess falls like exp(-beta smallest), so 1 / wanted would be far too large.
+        # Here 1 / wanted would be far too large: the excess falls like exp(-beta smallest).
         if self.wanted < TINY_SHARE * smallest:
             low = high = float(np.log(np.log(smallest / self.wanted) / smallest))
         # Steps away from the start double until the sign changes: the excess falls with beta.

@@ -218,8 +218,8 @@ def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats | None, bound: f
         rows = _linear_programme.two_losses(p, costs, adversary_loss[possible], bound)
     channel = np.empty(loss.shape)
     channel[possible] = rows
-    # A secret of probability 0 is not in the programme: it reports like the average of the others,
-    # which tells nothing.
+    # A secret of probability 0 is not in the programme. Its reports are like the average of the
+    # others, so they tell nothing.
     channel[~possible] = p @ rows
     return channel
 

@@ -402,7 +402,7 @@ class UnboundedLine(Unbounded, Line):
     @override
     def labels_of(self, secrets: ArrayLike) -> Ints:
         labels = arguments.integers("secrets", secrets)
-        # Clipping to the one end moves exactly the labels beyond it.
+        # The line has at most one end; clipping to it moves exactly the labels beyond it.
         bad = self._clipped(labels) != labels
         if bad.any():
             raise AlphabetMismatch(f"secrets contains {labels[bad][0]}, which is not in {self!r}")

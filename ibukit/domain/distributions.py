@@ -255,7 +255,7 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     # Importing ot takes longer than importing ibukit, so it is done at the first call.
     from ot.utils import proj_simplex
 
-    # A shift of v changes nothing; with a maximum of 0 fewer digits cancel. POT's result sums to 1
-    # up to rounding, which the division removes.
+    # Adding a constant to the array does not change its projection; with a maximum of 0 fewer
+    # digits cancel. POT's result sums to 1 up to rounding, which the division removes.
     p: Floats = np.asarray(proj_simplex(array - array.max()), dtype=np.float64)
     return p / p.sum()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A cylinder on which areas are right, and on which rectangles of degrees stay rectangles.
 EQUAL_AREA = "EPSG:6933"
-# Shares of a cell's area that are nearer to 0 or 1 are rounding of coordinates.
+# A share of a cell's area that is nearer to 0 or 1 than this differs from it by rounding only.
 AREA_TOLERANCE = 1e-9
 
 

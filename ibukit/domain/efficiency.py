@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground.arguments import Floats
 from ibukit.errors import MechanismMismatch
 
-# Ranges of a probability that are narrower are rounding of a linear programme, and so one point.
+# A range of a probability narrower than this is one point: its width is a programme's rounding.
 POINT_TOLERANCE = 1e-7
 
 

@@ -70,8 +70,8 @@ def cells(
             # In longitude points move by the shorter way round the globe.
             east = east - 360 * np.rint((east - (lon0 + lon1) / 2) / 360) * ~inside
         north, east = np.clip(north, lat0, lat1), np.clip(east, lon0, lon1)
-    # The edges are searched, because the quotient (lat - lat0) / step may be rounded across one.
-    # The last edge is left out, so that points on it belong to the last cell.
+    # The edges are searched, because rounding may take the quotient (lat - lat0) / step across an
+    # edge. The last edge is left out, so that points on it belong to the last cell.
     indices = [
         np.searchsorted(axis[:-1], at, side="right") - 1
         for axis, at in zip(edges, (north, east), strict=True)

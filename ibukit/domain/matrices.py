@@ -47,7 +47,7 @@ def read_matrix(
             _labels(matrix.columns),
         )
         matrix = matrix.to_numpy()
-    # A mask would be lost in the conversion, also that of a masked row in a list.
+    # The conversion would lose a mask, even that of a single masked row in a list.
     rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
         raise InvalidDistribution(

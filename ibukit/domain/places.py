@@ -37,7 +37,7 @@ class Pairs(NamedTuple):
 
 def is_geopandas(points: Any) -> bool:
     """Return whether points are a GeoSeries or a GeoDataFrame."""
-    # If geopandas was never imported, the points cannot be of it; importing it takes a second.
+    # If geopandas was never imported, the points are not its objects; importing it takes a second.
     geopandas = sys.modules.get("geopandas")
     return geopandas is not None and isinstance(
         points, (geopandas.GeoSeries, geopandas.GeoDataFrame)

@@ -43,7 +43,7 @@ def certificate_of(distribution: Floats, tally: Tally | None, status: Status) ->
     starts = tuple(np.cumsum([channel.size for channel in channels])[:-1].tolist())
     whole = channels[0] if len(channels) == 1 else StackedChannel(tuple(channels), tally.k, starts)
     counts = np.concatenate([part["counts"] for part in parts])
-    # The gap is that of the numbers that are written, in which a matrix may be rounded.
+    # The gap is computed from the numbers as they are written, where a matrix may be rounded.
     gap = whole.certificate(theta, counts, tally.n)[1]
     if not gap < math.inf:
         raise NotCertified(

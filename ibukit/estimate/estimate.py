@@ -1275,7 +1275,7 @@ def _index_of(alphabet: Alphabet) -> pd.Index:
     labels = alphabet.labels_of(np.arange(len(alphabet)))
     if labels.ndim == 2:
         return pd.MultiIndex.from_arrays(list(labels.T), names=["row", "col"])
-    # A label may be a tuple, which is no row of a MultiIndex.
+    # A label may be a tuple, but it must not become a row of a MultiIndex.
     return pd.Index(labels, name="label", tupleize_cols=False)
 
 

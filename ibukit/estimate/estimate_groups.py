@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
 
-# Arguments and result of the intervals of one group, which begin with its place.
+# Arguments and result of the intervals of one group; both begin with the group's place.
 Task = tuple[int, Estimate, float, str]
 Found = tuple[int, Floats, Floats, str]
 
@@ -76,7 +76,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
 
     @override
     def __getitem__(self, group: Any) -> Estimate:
-        # The error for a group that is not there is that of the tallies.
+        # If there is no such group, the tallies raise the error.
         _ = self.groups[group]
         return self._make(self._places[group])
 

@@ -74,7 +74,7 @@ def _mechanism_of(mechanism: Any, tally: Tally | None, alphabet: Alphabet) -> An
         return tally.parts[0].mechanism
     mechanism = require_mechanism(mechanism)
     if not mechanism.alphabet.bounded:
-        # Of an alphabet without an end the estimate has the part outside which all is 0.
+        # The estimate has that part of the endless alphabet outside which all probabilities are 0.
         return on_alphabet(mechanism, alphabet)
     if mechanism.alphabet != alphabet:
         raise AlphabetMismatch(

@@ -95,7 +95,7 @@ def summarise(
     values = request.functionals.values(request.theta)
     table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=labels)
     names = [str(row) for row in table.index]
-    # Several methods only where Wald's took the place of profiles that would take too long.
+    # There are several methods only if Wald's took the place of profiles that would take too long.
     by_wald = [method for method in interval_methods if method in WALD]
     interval_method = "wald" if by_wald else str(interval_methods[0])
     warnings = [
@@ -169,7 +169,7 @@ def _about_the_boundary(
 def _about_draws(request: IntervalRequest, method: str) -> Iterator[str]:
     if method != "credible":
         return
-    # The same seed as that of the intervals, so these are the errors of their draws.
+    # The seed is that of the intervals, so these are the errors of the intervals' own draws.
     errors = np.max(monte_carlo_errors(request), axis=0)
     if errors.any():
         yield (

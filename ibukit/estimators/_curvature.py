@@ -21,7 +21,7 @@ from ibukit.channels import LineChannel
 # Bandwidth of the line's system on either side: three unknowns a position, each coupled to the same
 # unknown at the neighbouring positions.
 BAND = 3
-# Ridges tried in turn, relative to each diagonal entry, where rounding makes the matrix indefinite.
+# Ridges to try in turn, relative to each diagonal entry, if rounding makes the matrix indefinite.
 RIDGES = (0.0, 1e-15, 1e-12, 1e-9)
 
 

@@ -41,7 +41,7 @@ def expected_deviance_term(log_mean: Floats) -> Floats:
 
 @cache
 def _table() -> CubicSpline:
-    # Slow to load, and needed here alone.
+    # This module is slow to load, and only this function needs it.
     from scipy.interpolate import CubicSpline
 
     at = np.linspace(math.log(MIN_TABULATED), math.log(MAX_TABULATED), 200)

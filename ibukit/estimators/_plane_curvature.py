@@ -37,8 +37,8 @@ from ibukit.estimators._curvature import Curvature
 Reals = NDArray[Any]
 # Number of cells up to which a dense matrix is as fast.
 DENSE_SECRETS = 700
-# Residual, relative to the right-hand side, of a quick solution in single precision and of a
-# careful one.
+# Residuals, relative to the right-hand side: of a quick solution in single precision, and of a
+# careful solution.
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
 # Iterations of conjugate gradients; beyond it the direction found so far is taken.
 MAX_CONJUGATE = 1000

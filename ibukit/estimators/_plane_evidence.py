@@ -40,8 +40,8 @@ from ibukit.tally.tally import Tally
 # Draws of signs for comparing penalties, and for locating the maximum. Their seed is fixed, so that
 # the derivative is a smooth function of the penalty.
 FEW_SIGNS, MANY_SIGNS, SEED_OF_SIGNS = 4, 16, 0
-# Derivatives are differences over this change of log penalty, or over a smaller one if some log
-# probability would change by more than the second number.
+# Derivatives are differences over this change of log penalty. A smaller change is taken if some log
+# probability would otherwise change by more than the second number.
 MAX_CHANGE, MAX_LOG_PROBABILITY_CHANGE = 0.1, 0.5
 # Tolerance of log penalty at the maximum, below the error that the draws leave.
 LOG_PENALTY_TOLERANCE = 0.02

@@ -40,10 +40,10 @@ from ibukit.estimators._line_search import (
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
 from ibukit.tally.tally import Tally
 
-# A dense factor serves once more if a step has brought the excess down to at most the first share
-# of what it was, unless the excess is at most the second number.
+# A dense factor is used once more if a step has reduced the excess to at most the first share of
+# what it was, unless the excess is at most the second number.
 REUSE_BELOW, REUSE_ABOVE = 0.1, 1e-6
-# Error of the evidence, in nats of all reports, within which the factor serves to the end.
+# Error of the evidence, in nats of all reports, up to which the factor is used to the end.
 MAX_EVIDENCE_ERROR = 1e-3
 # Steps without progress after which an excess that rounding can explain is accepted as final.
 MAX_IDLE_STEPS = 3

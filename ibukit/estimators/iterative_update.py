@@ -151,7 +151,7 @@ def ibu(
     theta = _start(start, check_tally(tally, lossy=True, weighted=True))
     max_iter = arguments.whole("max_iter", max_iter, 0)
     check_rule(stop)
-    # Only rules that stop early on purpose have this method.
+    # Only rules that stop early on purpose have the method `out_of_reach`.
     out_of_reach = getattr(stop, "out_of_reach", None)
     if arguments.flag("accelerate", accelerate) and out_of_reach is not None:
         raise ValueError(
@@ -179,7 +179,7 @@ def ibu(
             met = stop.met(now, before)
             if isinstance(stop, Gap) and (met or step == max_iter):
                 # The gap that will be reported comes from another summation, and may differ in its
-                # last digits: the rule has to hold for that one.
+                # last digits: the rule has to hold for the reported gap.
                 met = gap_among_seen(tally, theta) <= stop.tol
             # A certificate that no distribution meets the rule ends the iteration early.
             hopeless = not met and out_of_reach is not None and out_of_reach(now)

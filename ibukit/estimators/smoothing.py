@@ -334,7 +334,7 @@ def _best_fit(tally: Tally, roughness: Roughness, penalty: float, tol: float) ->
     if tally.efficiency is None:
         return optimum
     # If reports get lost there may be two maxima, one near the uniform distribution and one near
-    # the most likely: the better of what is found from these two is taken.
+    # the most likely distribution. A search starts from each, and the better result is taken.
     likely = mle(tally, strict=False).distribution
     start = np.log(tally.k * (likely + LIFT / tally.k) / (1 + LIFT))
     other = fit(tally, roughness, penalty / tally.n, start, tol)
@@ -394,8 +394,8 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
 
 
 def _falling_penalties(tally: Tally, roughness: Roughness) -> list[float]:
-    # At the best penalty lambda R <= (k - 1) / 2, and R is at most twice the largest degree: a
-    # hundredth of the penalty that follows is certainly too small.
+    # At the best penalty lambda R <= (k - 1) / 2, and R is at most twice the largest degree. A
+    # hundredth of the penalty that follows from this is certainly too small.
     least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
     penalties = [_uniform_penalty(tally, roughness)]
     while (smaller := penalties[-1] / PENALTY_FACTOR) > least:

@@ -74,7 +74,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     if isinstance(space, Line):
         return float(np.abs(np.cumsum(supply - demand))[:-1].sum())
     if (places := space.places) is not None:
-        # The same on bins, whose midpoints are at uneven steps.
+        # Bins are treated in the same way, but their midpoints are at uneven steps.
         order = np.argsort(places)
         crossing = np.abs(np.cumsum((supply - demand)[order])[:-1])
         return float(crossing @ np.diff(places[order]))
@@ -109,7 +109,7 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     import ot
 
     total = supply.sum()
-    # Mass that is left on one side alone is rounding, because both sum to 1.
+    # If one side has no mass left, the mass on the other is rounding, because both sum to 1.
     if not (total and demand.sum()):
         return 0.0
     # POT requires equal totals to the last digit. Its dual variables are not used, so they need not

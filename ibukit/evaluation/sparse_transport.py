@@ -25,7 +25,7 @@ TOLERANCE = 1e-9
 BLOCK_TOLERANCE = 1e-6
 # Reduced costs that are rounding, in units of the largest distance.
 ROUNDING = 1e-14
-# Blocks of cells grow, each four times as large as the last, until so few are left.
+# Blocks of cells grow, each four times as large as the last, until at most this many are left.
 MAX_BLOCKS = 150
 # Pairs of each cell to begin with, and those that a round adds. More pairs make the simplex slower,
 # fewer take more rounds.
@@ -106,7 +106,7 @@ def _plan(
     places: Floats, surplus: Floats, guess: Potential | None, tolerance: float
 ) -> tuple[float | None, Potential | None]:
     """Return the cost of a plan if it is proved to be the least one, and the potential."""
-    # The side of more places has the rows, each of which is given pairs. Distances are symmetric.
+    # The side with more places has the rows, each of which is given pairs. Distances are symmetric.
     sign = 1 if np.sum(surplus > 0) >= np.sum(surplus < 0) else -1
     sources, sinks = np.flatnonzero(sign * surplus > 0), np.flatnonzero(sign * surplus < 0)
     if not len(sources) or not len(sinks):
@@ -145,7 +145,7 @@ def _plan(
         cheaper = _cheaper_pairs(start, end, values, prices, MORE_PAIRS, -ROUNDING * longest)
         # Once lowered by the least reduced costs, the dual variables are feasible for all pairs.
         bound = supply @ (values + cheaper.least) + demand @ prices
-        # What rounding leaves out of the plan is carried no farther than the largest distance.
+        # Mass that rounding leaves out of the plan travels no farther than the largest distance.
         lost = np.abs(plan.sum(axis=1) - supply).sum() + np.abs(plan.sum(axis=0) - demand).sum()
         if log["cost"] - bound + lost * longest <= tolerance * log["cost"]:
             return float(total * log["cost"]), Potential(start, values + cheaper.least, sign)

@@ -25,8 +25,8 @@ MIN_SLOPE = Fraction(7, 10)
 # Binary digits after the point of a length, in units of 1 / epsilon, and of a probability.
 LENGTH_DIGITS = 24
 PROBABILITY_DIGITS = 31
-# Further digits of a rate; and the largest side for which bounds are computed, in steps of the
-# lattice and in nats. For larger ones all intermediate numbers might not fit in 64 bits.
+# Further digits of a rate; and the largest sides for which bounds are computed, in steps of the
+# lattice and in nats. Beyond either, intermediate numbers might not fit in 64 bits.
 RATE_DIGITS = 32
 MAX_STEPS = 2**RATE_DIGITS
 MAX_NATS = 64

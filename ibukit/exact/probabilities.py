@@ -113,7 +113,7 @@ def log_rounded_up(number: Fraction) -> float:
 
 def exp_minus_bounds(least: Fraction, most: Fraction, precision: int) -> Bounds:
     """Return bounds of e^-r that hold for all r from `least` to `most`."""
-    # The decimal functions are rounded correctly; one step outwards makes their results bounds.
+    # The decimal functions round correctly, so one step outwards makes a result a bound.
     context = _context(precision)
     highest = context.next_plus(context.exp(_rounded(least, precision, ROUND_FLOOR).copy_negate()))
     lowest = context.next_minus(context.exp(_rounded(most, precision, ROUND_CEILING).copy_negate()))

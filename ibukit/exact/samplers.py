@@ -39,7 +39,7 @@ def flip_each(
     ]
     words = random_bits.draw(len(indices), digits)
     fell = words < heads
-    # The first digits are equal once in 2^64 tosses.
+    # The number equals the first digits of the probability once in 2^64 tosses: more digits decide.
     for place in np.flatnonzero(words == heads).tolist():
         fell[place] = _compare_more_digits(probabilities[int(indices[place])], random_bits)
     return fell
@@ -138,9 +138,9 @@ def _accepted(
     """Return whether each offset is accepted; one coin is tossed for each."""
     words = random_bits.draw(len(sizes), random_bits.digits)
     low, high = acceptance_bounds((epsilon * height, epsilon * width), sizes)
-    # In units of 2^-31 the uniform number is known to be from `first` to `first` + `room`. Below
-    # the lower bound it is accepted, from the upper bound on rejected; only between them are the
-    # digits of the acceptance probability computed.
+    # In units of 2^-31 the uniform number is known to be from `first` to `first` + `room`. An
+    # offset is accepted below the lower bound and rejected from the upper bound on; only between
+    # the two are the digits of its probability computed.
     spare = random_bits.digits - PROBABILITY_DIGITS
     first = (words >> np.uint64(max(spare, 0))).astype(np.int64) << max(-spare, 0)
     room = 1 << max(-spare, 0)

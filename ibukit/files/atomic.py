@@ -23,7 +23,7 @@ LOCKS = os.name == "posix"
 # Errors of file systems that have no locks or cannot flush a folder: Lustre, NFS and CIFS, as they
 # are often mounted. Files are written all the same.
 UNSUPPORTED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
-# The beginning of each part while it is written, and those by which a part is known as ours.
+# The beginning of each part while it is written, and the beginnings that show a part to be ours.
 MARK = b"ibukit is writing this file\n"
 OURS = re.compile(rb"ibukit (is writing this file|[A-Za-z]+ [0-9]+ sha256 )")
 # Bytes that a name may have on most file systems.
@@ -73,7 +73,7 @@ def _target(path: Path) -> Path:
     """Return the file that is replaced: if the path is a link, the one that it points to."""
     try:
         target = path.resolve()
-    # Python before 3.13 raises this for links that go round in a circle, others leave one.
+    # For links that go round in a circle Python before 3.13 raises this; later ones return a link.
     except RuntimeError:
         target = path
     if target.is_symlink():
@@ -125,7 +125,7 @@ def _open_exclusively(part: Path) -> Iterator[tuple[BinaryIO, int]]:
         _remove_own(part, flags)
         try:
             descriptor = os.open(part, flags | os.O_CREAT | os.O_EXCL, 0o666)
-        # Another has begun to write in between.
+        # Another writer has created the part in between.
         except FileExistsError:
             continue
         with os.fdopen(descriptor, "r+b") as file:

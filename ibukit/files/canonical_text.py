@@ -29,7 +29,7 @@ class CanonicalText:
     """
 
     def __init__(self) -> None:
-        # The functions that are being described: one may close over itself.
+        # The functions that are being described, because a function may close over itself.
         self._open: list[int] = []
 
     def of(self, thing: Any) -> str:

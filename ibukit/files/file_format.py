@@ -28,7 +28,7 @@ VERSION = 1
 HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([1-9][0-9]*) sha256 ([0-9a-f]{64})\n")
 # Bytes of a first line; none that this package writes is as long.
 MAX_HEAD = 200
-# Errors of decoding content whose checksum is right: then another program wrote it.
+# Errors of decoding content whose checksum is right: they mean that another program wrote it.
 DECODING_ERRORS = (
     EOFError,
     LookupError,

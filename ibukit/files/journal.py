@@ -30,7 +30,7 @@ FIELDS = {"mechanism", "repetition", "estimators"}
 WORDS = {"status"}
 # Names that a question may lack.
 OPTIONAL = {"losses"}
-# The first line says this besides the question, for whoever reads the file without ibukit.
+# The first line also tells whoever reads the file without ibukit how lines are checked.
 LINES = {"lines": "sha256"}
 CHECKSUM = re.compile(rb', "sha256": "([0-9a-f]{16})"}$')
 

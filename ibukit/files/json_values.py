@@ -47,8 +47,8 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
     if isinstance(thing, (tuple, list)):
         return [to_json(each, arrays) for each in thing]
     if isinstance(thing, np.ndarray):
-        # The labels of an alphabet may be strings, or of several types; everything else is numbers,
-        # which stay to the last bit beside the JSON.
+        # The labels of an alphabet may be strings, or of several types. Every other array is of
+        # numbers, which are kept to the last bit beside the JSON.
         if thing.dtype.kind not in "biuf":
             return _labels(thing)
         name = f"array {len(arrays)}"

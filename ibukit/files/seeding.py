@@ -23,12 +23,12 @@ from ibukit.domain.alphabet import Alphabet, Line, UnboundedLine
 from ibukit.domain.grid import Grid, UnboundedGrid
 from ibukit.files.canonical_text import CanonicalText
 
-# The text of a matrix is one weighted mean of its entries in steps of this, which is far above the
-# last digits of any solver.
+# The text of a matrix is one weighted mean of its entries, in steps of this number, which is far
+# above the last digits of any solver.
 RESOLUTION = 2.0**-16
 GOLDEN = (math.sqrt(5) - 1) / 2
 
-# Recorded names of alphabets. Never change one on the right: published numbers depend on it.
+# Recorded names of alphabets. Never change a name on the right: published numbers depend on it.
 ALPHABETS: Mapping[type, str] = {
     Alphabet: "Alphabet",
     Grid: "Grid",
@@ -38,8 +38,8 @@ ALPHABETS: Mapping[type, str] = {
 }
 # The recorded name and fields of each public mechanism, by the name that `ibukit` gives it today.
 # Never change a text on the right: published numbers depend on it, and tests/files/test_keys.py
-# pins the words. If a class gets another name, it changes on the left. A class that is not here,
-# and a subclass, goes by its own name and fields.
+# pins the words. If a class is renamed, change its name on the left. A class that is not here, even
+# a subclass of one that is, goes by its own name and fields.
 RECORDED: Mapping[str, tuple[str, str]] = {
     "BloomRappor": ("BloomRappor", "alphabet bits hashes cohorts f p q seed"),
     "CountMeanSketch": ("CountMeanSketch", "alphabet epsilon rows width seed"),

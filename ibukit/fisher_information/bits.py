@@ -24,11 +24,11 @@ from ibukit.mechanisms import SubsetSelection
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 
 Bits = IndependentBits | SubsetSelection
-# The sum of exponentials for 1 / s is the trapezoidal rule in log t with this step; its error is
-# exp(-pi^2 / step). The tails are cut at the second number.
+# The sum of exponentials that stands for 1 / s is the trapezoidal rule in log t with this step; its
+# error is exp(-pi^2 / step). The tails are cut at the second number.
 LOG_T_STEP = 0.25
 MIN_TAIL = 1e-17
-# Nodes go this many times as far as exp(-s t) = MIN_TAIL, because the moments bring powers of t.
+# Nodes go this many times as far as exp(-s t) = MIN_TAIL, because the moments have powers of t.
 LAST_NODE_FACTOR = 2.0
 
 
@@ -98,7 +98,7 @@ class BitInformation:
         log_chance += size * np.log(q) + (k - size) * np.log1p(-q)
         turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
         coefficients = turns**-size / (n * np.exp(log_chance))
-        # Turns in the other half are the conjugates of these.
+        # Turns in the other half are the conjugates of these, so all but the first count twice.
         coefficients[1:] *= 2
         return list(zip(turns.tolist(), coefficients.tolist(), strict=True))
 
@@ -129,7 +129,7 @@ class BitInformation:
 
     def covariance(self, theta: Floats) -> Floats:
         """Covariance C, (k, k): inverse of the information on directions that keep the sum."""
-        # E[b_x b_y c / s] differs from J by a matrix that no such direction sees.
+        # On these directions the quadratic form of J is c times that of E[b_x b_y c / s].
         information = np.zeros((self.k, self.k))
         for bits in self.tilted(theta):
             weight = bits.weight * self._c

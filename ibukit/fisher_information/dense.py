@@ -22,8 +22,8 @@ MAX_SECRETS_INVERTED = 10_000
 MATRIX_ENTRIES_AT_ONCE = 2**24
 # Limit inside a partition, where a worker has little memory besides its rows.
 PARTITION_ENTRIES_AT_ONCE = 2**21
-# Eigenvalues below this share of the largest, times k, are rounding: the direction is flat. A
-# secret or sum depends on flat directions if their squared share exceeds the second number.
+# An eigenvalue below the first number times k times the largest one is rounding: its direction is
+# flat. A secret or sum depends on flat directions if their squared share exceeds the second number.
 FLAT_EIGENVALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
 CLOSED_FORMS = (
     "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size, "

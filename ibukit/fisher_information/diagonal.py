@@ -47,7 +47,7 @@ class DiagonalInformation:
         """Variances sum_x a_x (w_x - m)^2 for rows w, m the mean of w under a, and their limits."""
         unseen = np.isinf(self.a)
         finite = np.where(unseen, 0.0, self.a)
-        # The unseen secrets take the mass that is left: m is their weight.
+        # The unseen secrets take the mass that is left, so m is the mean of their weights.
         if unseen.any():
             middle = weights[:, unseen].mean(axis=1)
         else:

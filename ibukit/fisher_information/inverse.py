@@ -56,7 +56,7 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     if known is not None:
         return known.variances()
     with one_thread():
-        # The matrix is exact and comes first; solves are for planes that are too large for it.
+        # The matrix is exact, so it comes first; solves are for planes that are too large for it.
         large = tally.k > dense.MAX_SECRETS_INVERTED
         solved = plane_cell_variances(tally, theta) if large else None
         return np.diag(dense.lower_covariance(tally, theta)).copy() if solved is None else solved

@@ -26,7 +26,7 @@ from ibukit.channels import facts
 from ibukit.fisher_information.dense import root_weights
 from ibukit.tally.tally import Tally
 
-# Quotients kappa_xz / u_z that differ by less are the same beta up to rounding.
+# Quotients kappa_xz / u_z with a relative difference up to this are the same beta but for rounding.
 BETA_TOLERANCE = 1e-12
 
 

@@ -79,5 +79,5 @@ def _halves(
     moved[np.abs(moved) <= ROUNDING * len(values) * (np.abs(weights) @ np.abs(along))] = 0.0
     flat = values <= FLAT_EIGENVALUE * len(values) * max(values.max(initial=0.0), 0.0)
     undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)
-    # Covariance by the directions with information.
+    # The covariance uses only the directions that have information.
     return moved[:, ~flat] / np.sqrt(values[~flat]), undetermined

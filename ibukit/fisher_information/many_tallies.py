@@ -30,7 +30,7 @@ def variances_of_many(matrix: Floats, counts: Floats, theta: Floats) -> Floats:
     k = len(matrix)
     if k == 1:
         return np.zeros_like(theta)
-    # Columns are centred first, because under strong noise the means are nearly all of them.
+    # Under strong noise columns are little but their means, so these are subtracted first.
     centred = matrix - matrix.mean(axis=0)
     pairs = (centred[:, None] * centred).reshape(k * k, -1).T
     fitted = np.where(counts > 0, theta @ matrix, 1.0)

@@ -25,8 +25,8 @@ from ibukit.tally.tally import Tally
 
 # Distances in cells between right-hand sides; a spacing s takes s^2 systems.
 SPACINGS = (6, 10, 16)
-# Relative difference that two spacings may have: the wider one is then about ten times nearer to
-# the truth.
+# Relative difference that the results of two spacings may have: the result of the wider spacing is
+# then about ten times nearer to the truth.
 SPACINGS_TOLERANCE = 0.01
 RESIDUAL_TOLERANCE = 1e-8
 

@@ -36,7 +36,7 @@ from ibukit.tally.tally import Tally, make_tally_part
 INFLUENCES_AT_ONCE = 2**24
 # Numbers in the influences of all probabilities, beyond which their covariance is refused: 1 GB.
 MAX_INFLUENCES = 2**27
-# The estimates of the replicates of a tally, which are made once.
+# The estimates of a tally's replicates, which are computed only once.
 _REPLICATES: WeakKeyDictionary[Tally, tuple[Floats, Floats]] = WeakKeyDictionary()
 
 
@@ -128,7 +128,7 @@ def _solved(tally: Tally, theta: Floats, centred: Floats) -> tuple[Floats, NDArr
     limit = CONDITION_MARGIN * tally.k * FLAT_EIGENVALUE
     if not failed and dpocon(factor, norm, uplo="L")[0] > limit:
         solved, _ = dpotrs(factor, np.asfortranarray(centred.T), lower=1)
-        # What rounding leaves of the direction that changes the sum is taken off.
+        # Rounding may leave a part along the direction that changes the sum; it is taken off.
         return solved.T - solved.T.mean(axis=1, keepdims=True), np.zeros(len(centred), dtype=bool)
     values, vectors, flat = _directions(_bordered(tally, theta)[0])
     along = centred @ vectors
@@ -137,8 +137,8 @@ def _solved(tally: Tally, theta: Floats, centred: Floats) -> tuple[Floats, NDArr
 
 
 def _block(directions: Floats, columns: Floats, theta: Floats) -> Floats:
-    # Directions keep the sum, so the mean of a column, nearly all of it under strong noise, is
-    # taken off without an effect.
+    # Directions keep the sum, so the mean of a column can be subtracted without an effect; under
+    # strong noise it is nearly all of the column.
     return (directions @ (columns - columns.mean(axis=0))) / (theta @ columns)
 
 

@@ -41,7 +41,7 @@ class LogLossBound:
 
 def by_formula(mechanism: Mechanism) -> LogLossBound | None:
     """Return the bound of a family whose probabilities are all positive; None for others."""
-    # By the exact type: a class that inherits from one of these may have another law.
+    # The exact type is compared: a class that inherits from one of these may have another law.
     if type(mechanism) is LinearGeometric:
         return LogLossBound(
             _line_mean(mechanism),
@@ -118,8 +118,8 @@ def _largest_log_loss(mechanism: Mechanism) -> float | None:
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log1p(mechanism.decay) + max(epsilon, inside)
     if type(mechanism) is LinearLaplace:
-        # The least entry is the unbounded cell from k - 3/2 on, or the one before it, which has
-        # mass e^(-eps t) (1 - e^-eps) / 2.
+        # The least entry is that of the unbounded cell from k - 3/2 on, or that of the cell before
+        # it, which has mass e^(-eps t) (1 - e^-eps) / 2.
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log(2) + max(epsilon / 2, inside - epsilon / 2)
     if type(mechanism) is Exponential:

@@ -65,8 +65,8 @@ def undominated_cells(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
     for offsets in _offsets(corners, shape, (len(rows), int(east - west) + 1)):
         squares = offsets * shape**2
         along = squares @ corners.T
-        # A cell that is equal for all reports does not dominate: two cells must not cut each other
-        # off.
+        # A cell that is as far from every report as another one does not dominate it: otherwise two
+        # cells could cut each other off.
         slack = 0.0 if square else PRODUCT_TOLERANCE * (1 + np.abs(along).max(axis=1))
         tie = along.max(axis=1) - along.min(axis=1) <= slack
         limit = along.min(axis=1) - (squares * offsets).sum(axis=1) / 2 - np.where(tie, slack, 0)

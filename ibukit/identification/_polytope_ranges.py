@@ -62,8 +62,8 @@ class VertexRanges:
             against = np.count_nonzero(sign * at.slopes[rows] > SLOPE_TOLERANCE, axis=1)
             if rows.size and against.min() < fewest:
                 best, fewest = (int(at.others[rows[against.argmin()]]), sign), float(against.min())
-        # All ends of positive masses are known: a mass that is 0 here may still have an unknown
-        # maximum.
+        # All ends of the masses that are positive here are known, but a mass that is 0 here may
+        # still have an unknown maximum.
         if best is None and (zeros := at.elements[np.isnan(self.upper[at.elements])]).size:
             best = int(zeros[0]), 1
         return best
@@ -96,8 +96,8 @@ class VertexRanges:
             self.read(at)
             if not np.isnan(ends[x]):
                 return
-            # A fresh dictionary that proves nothing means that rounding is in the way; otherwise it
-            # is computed anew and tried once more.
+            # If a fresh dictionary proves nothing, rounding is in the way. Otherwise the dictionary
+            # is computed anew, and the search goes on once more.
             if not at.pivots:
                 break
             at.refresh()

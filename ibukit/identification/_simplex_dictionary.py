@@ -13,7 +13,7 @@ from scipy.linalg.blas import dger
 
 from ibukit._ground.arguments import Floats, Ints
 
-# Slopes up to this are 0: they change a mass by at most this, as all masses sum to 1.
+# Slopes up to this count as 0: they change a mass by no more than this, as all masses sum to 1.
 SLOPE_TOLERANCE = 1e-9
 # A mass below this over the number of masses is 0.
 MASS_TOLERANCE = 1e-9
@@ -78,7 +78,7 @@ class Dictionary:
         if not rows.size:
             raise Stuck
         falls, masses = down[rows], values[rows]
-        # Harris' rule: after the longest of these steps no mass is below 0 by more than `least`.
+        # By Harris' rule a row is allowed if its step takes no mass below 0 by more than `least`.
         reaches = (masses + self.least) / falls
         near = (masses <= reaches[reaches.argmin()] * falls).nonzero()[0]
         among = masses[near]

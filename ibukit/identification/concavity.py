@@ -129,8 +129,8 @@ def _by_structure(part: TallyPart, k: int) -> Concavity | None:
     if (line := facts.as_line(part.channel)) is not None:
         return _by_count("geometric noise", np.unique(line.positions), k, line.decay)
     if (bits := facts.as_bits(part.channel)) is not None:
-        # A column is a multiple of constant + bits, so with the ones vector it spans what the bits
-        # and ones span.
+        # A column is a multiple of constant + bits, so the columns and the vector of ones span what
+        # the bits and the vector of ones span.
         ones = np.packbits(np.ones((1, k), dtype=bool), axis=1)
         enough = _binary_field.rank(np.concatenate([ones, bits.packed]), k) == k
         why = (

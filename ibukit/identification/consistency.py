@@ -214,7 +214,7 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     """
     if not isinstance(mechanism, FreeWill):
         mechanism = as_mechanism(mechanism)
-    # Identification comes first, because it refuses mechanisms that it cannot answer.
+    # Identification comes first, because it refuses mechanisms for which it has no answer.
     identified = identifiable(mechanism)
     if isinstance(mechanism, FreeWill):
         bound, zero = _bound_of_choice(mechanism)

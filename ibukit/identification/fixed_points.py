@@ -264,7 +264,7 @@ def _refuted(rows: Floats, q: Floats, theta: Floats) -> bool:
     return float(g.min()) < 1 / (1 + c + math.sqrt(c * c + 2 * c)) - FIXED_TOLERANCE
 
 
-# Without a fixed point the steps may overflow, and end there.
+# If there is no fixed point, the steps may overflow, and then they end.
 @np.errstate(all="ignore")
 def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
     """Damped Newton steps to g = 1, the minimum of -sum_z q_z log p_z + sum_x theta_x.
@@ -300,7 +300,7 @@ def _inverse_curvature(rows: Floats, q: Floats, theta: Floats, rank: int) -> Flo
 
 def _deepest_point(rows: Floats, theta: Floats, dimension: int) -> Floats:
     """Vector with the same probabilities of the reports whose smallest entry is largest."""
-    # The null space: as many singular vectors as the rank was judged to leave.
+    # The null space: the left singular vectors beyond the rank, which was judged before.
     flat = np.linalg.svd(rows)[0][:, -dimension:]
     # Maximise t subject to theta + flat y >= t. y is free, and bounded because the entries sum to
     # 1.

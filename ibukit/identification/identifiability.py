@@ -315,7 +315,7 @@ def _subset_singular_values(mechanism: SubsetSelection) -> Floats:
     k, size = mechanism.k, mechanism.size
     factor, rest = mechanism._held
     held = factor * np.exp(rest)
-    # C(k-2, size-1) such sets are (k - size) / (k - 1) of those that hold x.
+    # There are C(k-2, size-1) such sets, which is (k - size) / (k - 1) of those that hold x.
     own = -np.expm1(-mechanism.epsilon) * np.sqrt(held * mechanism.p_one * (k - size) / (k - 1))
     first = np.sqrt(held * (size + (k - size) * np.exp(-mechanism.epsilon)))
     return np.r_[first, np.full(k - 1, own)]

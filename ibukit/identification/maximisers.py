@@ -33,7 +33,7 @@ T = TypeVar("T")
 # Nats per report: the maximiser is sought within the first, which doubles do not always reach, and
 # accepted within the second.
 FINEST_TOLERANCE, COARSEST_TOLERANCE = 1e-13, 1e-9
-# Ranges of probabilities narrower than this are rounding errors of the linear programmes: points.
+# Ranges of probabilities narrower than this are points: their width is the programmes' rounding.
 MAX_POINT_WIDTH = 1e-7
 
 

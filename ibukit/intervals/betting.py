@@ -45,14 +45,14 @@ from ibukit.tally.tally import Tally
 PILOT_SHARE = 0.1
 # Probability with which a tally of the right mechanism is refused as not fitting it.
 FALSE_ALARM_PROBABILITY = 1e-6
-# Largest number of corners visited of a convex, piecewise linear function of one variable. After
-# that the least value so far is returned, which is a valid bound.
+# Largest number of corners that the minimisation of a convex, piecewise linear function of one
+# variable visits. After that it returns the least value so far, which is a valid bound.
 MAX_CORNERS = 200
 # The minimum counts as found when it can be lower by at most this, for weights from 0 to 1.
 CORNER_TOLERANCE = 1e-12
 
-# A share s of the reports, and a vector h over the secrets, the difference of the two sides of a
-# constraint.
+# A share s of the reports, and a vector h over the secrets, which is the difference of the two
+# sides of a constraint.
 WeightedGains = tuple[float, Floats]
 
 

@@ -82,7 +82,7 @@ def constrained(
     low, bound, theta = best, best.fit, best.theta
     high: Tilted | None = None
     rho = min(tilt * distance or FIRST_TILT, 0.5)
-    # The root of w . theta = v as a function of the tilt: bracketed, then by the Illinois rule.
+    # The tilt at which w . theta = v is bracketed, and then found by the Illinois rule.
     begin, below, end, above, side = 0.0, -distance, 1.0, math.inf, 0
     for _ in range(MAX_TILTS):
         point = likelihood.tilted(w, rho)

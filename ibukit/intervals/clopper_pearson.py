@@ -129,8 +129,8 @@ class ClopperPearsonRegion(ConfidenceBoxes):
 
     def _columns(self) -> tuple[Floats, Floats]:
         """Return A and B of the region {theta : theta A <= hi, theta B >= lo}."""
-        # lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e), where theta sums to 1. Both are M if
-        # no report gets lost.
+        # The region is lo_z (theta . e) <= (theta M)_z <= hi_z (theta . e), where theta sums to 1.
+        # If no report gets lost, A and B are both M.
         unseen = 1 - self._seen_shares[:, None]
         return self._matrix + unseen * self._high, self._matrix + unseen * self._low
 

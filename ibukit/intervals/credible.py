@@ -95,8 +95,8 @@ def _of_posteriors(
                 if not errors:
                     found[:, two] = ends
                 rest &= ~two
-    # The other exact posterior has quantiles of single probabilities only. There is none if reports
-    # get lost.
+    # The other exact posterior has quantiles of single probabilities only, and does not exist if
+    # reports get lost.
     single = rest & (functionals.of_one_secret()[0] >= 0) & (not lossy)
     if single.any():
         with suppress(TooLarge):

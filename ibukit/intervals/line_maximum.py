@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ibukit._ground.arguments import Floats
 
-# Largest number of values of s tried, and the factor by which s grows until a line that rises is
-# the largest.
+# Largest number of values of s that are tried, and the factor by which s grows until a rising line
+# is the largest.
 MAX_MEETINGS, GROWTH = 40, 4.0
 
 

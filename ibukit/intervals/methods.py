@@ -21,11 +21,11 @@ from ibukit.tally.tally import Tally
 from ibukit.tally.trials import has_trials
 
 TARGETS = ("distribution", "frequencies")
-# Number of secrets up to which the profile intervals of all of them take seconds. Tables and
-# pictures of more secrets take Wald's intervals, which are immediate, where these say something.
+# Number of secrets up to which profile intervals for all of them take seconds. Tables and pictures
+# of more secrets have Wald's intervals, which are immediate, unless these say nothing.
 MAX_SECRETS_PROFILED_BY_DEFAULT = 300
-# Void rows times secrets up to which profile intervals take the place of Wald's, which takes about
-# ten seconds.
+# Number of void rows times secrets up to which profile intervals replace the Wald intervals of
+# these rows, which takes about ten seconds.
 MAX_VOID_ENTRIES_PROFILED = 2**18
 # Method of rows of tallies whose weights are known by their sums only.
 SUMS_OF_WEIGHTS = "wald, without squares of weights"
@@ -113,7 +113,7 @@ def default_ends(request: IntervalRequest) -> tuple[Ends, NDArray[Any]]:
     if request.tally is not None and has_trials(request.tally):
         return measured.default_ends(request)
     try:
-        # Weights and losses are not taken together.
+        # A tally that has weights and loses reports as well is refused here.
         weighted = request.tally is not None and request.tally.weighted
         request.checked_tally(lossy=not weighted, weighted=weighted)
     except ValueError:

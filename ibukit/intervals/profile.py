@@ -30,8 +30,8 @@ RELATIVE_TOLERANCE = 1e-6
 MAX_TILTS = 80
 # The first tilt rho: far below that of most ends, and far above rounding.
 FIRST_TILT = 1e-3
-# Precision, as a share of the segment from a member to a distribution outside, with which the place
-# where the segment leaves the region is found, and steps that this may take.
+# A segment leads from a member of the region to a distribution outside. The place where it leaves
+# the region is found to this share of its length, in at most this number of steps.
 SEGMENT_TOLERANCE = 1e-13
 MAX_NARROWINGS = 60
 
@@ -110,7 +110,7 @@ class Profile:
         low, high = 0.0, 1.0
         fit_low, fit_high = inside.fit, outside.fit
         for _ in range(MAX_NARROWINGS):
-            # f is concave along the segment: a chord leaves the region too early, a tangent too
+            # f is concave along the segment: its chord leaves the region too early, its tangent too
             # late.
             if math.isfinite(fit_high):
                 # Where a fitted probability is subnormal f may fall infinitely fast.
@@ -125,7 +125,7 @@ class Profile:
                 low, high = (middle, high) if is_in else (low, middle)
             fit_low = self.likelihood.fit_of(mixed(low))
             fit_high = self.likelihood.fit_of(mixed(high))
-            # In the end rounding may have reversed the order of the two.
+            # Towards the end, rounding may have reversed the order of the two fits.
             if high - low <= SEGMENT_TOLERANCE or not fit_high < self.floor <= fit_low:
                 break
         return low

@@ -24,7 +24,7 @@ from ibukit.tally.tally import Tally, make_tally_part, pool
 from ibukit.tally.trials import has_trials, trials_of
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
-# Slack in numbers of draws that are whole except for rounding, as 1 / (1 - 0.95) is.
+# Slack for numbers of draws that are whole numbers but for rounding, as 1 / (1 - 0.95) is.
 ROUNDING_TOLERANCE = 1e-6
 
 

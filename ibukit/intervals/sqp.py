@@ -114,7 +114,7 @@ def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> 
         right[:, 0], right[:, 1] = 2 * here_g, here_w
         solved, _ = dpotrs(factor, right, lower=1)
         of_g, of_w, of_one = solved.T
-        # y = middle + t direction, where middle sums to 1 and direction to 0: m is chosen so.
+        # y = middle + t direction; m is chosen so that middle sums to 1 and direction to 0.
         m, m_slope = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()
         middle, direction = of_g - m * of_one, of_w - m_slope * of_one
         # At t = 0 this room is left. It is used up at the t with left = t^2 direction . w / 2.

@@ -75,8 +75,8 @@ class Universal:
             p = self._probabilities_on_face(region.likelihood, unit) if point is None else point.p
             if worse or p is None:
                 break
-            # Jensen is an equality where omega is proportional to E_i, so omega is taken from the
-            # E_i at the end, where the bound should be tight. `evidence` is log E_i.
+            # Jensen's inequality is an equality if omega is proportional to E_i. So omega is taken
+            # from the E_i at the end, where the bound should be tight. `evidence` is log E_i.
             evidence = self._guessed - self._counts @ np.log(p)
             chosen = (1 - UNIFORM_SHARE) * softmax(evidence) + UNIFORM_SHARE * self._even
             region = self._region(self._likelihood(chosen), chosen)

@@ -298,7 +298,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 
     def _exact_sampler(self) -> ExactSampler:
         """The sampler without roundings of exactly this class, or the default one."""
-        # By the exact type: a sampler that is proved for a class need not be right for its heirs.
+        # The exact type counts: a sampler proved for a class may be wrong for its subclasses.
         make = registered_sampler(type(self))
         return make(self) if make else self._default_exact_sampler()
 
@@ -393,7 +393,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         """The tally of reports in the form of `check_reports`; each counts once by default."""
         if self.alphabet.bounded or not len(reports):
             return Tally((make_tally_part(self, reports, counts),))
-        # No secret outside the window explains a report better than the nearest one inside.
+        # No secret outside the window explains a report better than the nearest secret inside does.
         window = self.alphabet.window(reports)
         bounded: Mechanism = replace(self, alphabet=window)  # type: ignore[type-var]
         return Tally((make_tally_part(bounded, reports, counts),), full_alphabet=self.alphabet)
@@ -574,7 +574,7 @@ class FiniteMechanism(Mechanism):
     def _read_reports(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
         if arguments.flag("codes", codes) or not self._reports_are_codes:
             return super()._read_reports(reports, codes)
-        # Codes that were looked up in the list of all reports need no further check.
+        # These codes come from a look-up in the list of all reports, so they need no further check.
         return self.code_reports(reports)
 
     @override
@@ -622,8 +622,8 @@ class FiniteMechanism(Mechanism):
 
     def _matrix_sampler(self) -> ExactSampler:
         """The sampler of the fractions next to the matrix's entries."""
-        # Reports are drawn from integer weights over a power of two, without rounding. The level is
-        # that of these fractions, which may be a little above that of the matrix.
+        # Reports are drawn from integer weights over a power of two, without rounding. The privacy
+        # level is that of these fractions, which may be a little above that of the matrix.
 
         def draw(secrets: NDArray[Any], random_bits: RandomBits) -> NDArray[Any]:
             return self.restore_reports(

@@ -17,9 +17,9 @@ DROPPED_BITS = 53 - SIGNIFICANT_BITS
 # Half a unit of the last bit that is kept, in units of the mantissa's last bit.
 HALF_UNIT = 1 << (DROPPED_BITS - 1)
 MIN_NORMAL = float(np.finfo(float).smallest_normal)
-# Most users whose reports are drawn one by one: their secrets alone take two gigabytes.
+# Largest number of users whose reports are drawn one by one: their secrets take two gigabytes.
 MAX_USERS = 2**28
-# Entries of rows that are made cumulative at a time, to draw from them: 8 MB.
+# Number of entries of rows whose cumulative sums are made at a time, to draw from them: 8 MB.
 ENTRIES_AT_ONCE = 2**20
 
 
@@ -41,9 +41,9 @@ def _rounded(p: Floats) -> Floats:
         mantissa, exponent = np.frexp(p)
         kept = np.rint(np.ldexp(mantissa, SIGNIFICANT_BITS))
         return np.ldexp(kept, exponent - SIGNIFICANT_BITS)
-    # The pattern of bits is rounded as an integer, in a third of the time: half a unit is added
-    # (less one where the last kept bit is even, so that halves go to even), and the dropped bits
-    # are set to 0. A carry out of the mantissa goes to the exponent, as it should.
+    # Rounding the pattern of bits as an integer takes a third of the time: half a unit is added
+    # (less one if the last kept bit is even, so that halves go to even), and the dropped bits are
+    # set to 0. A carry out of the mantissa goes to the exponent, as it should.
     bits = p.view(np.int64)
     last_kept_bit = (bits >> DROPPED_BITS) & 1
     return ((bits + (HALF_UNIT - 1) + last_kept_bit) & -(2 * HALF_UNIT)).view(np.float64)

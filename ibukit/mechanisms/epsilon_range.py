@@ -12,13 +12,13 @@ from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 
-# The uniform numbers of numpy are multiples of 2^-53, from 0 to 1 - 2^-53, and the doubles next to
-# 1 are no finer: an event with a smaller probability is never drawn. `drawable` rounds to 32
-# significant bits of each probability, of the small ones too, so it does not raise this limit.
+# The uniform numbers of numpy are multiples of 2^-53, from 0 to 1 - 2^-53, and doubles next to 1
+# are no finer: so an event with a smaller probability is never drawn. `drawable` does not raise
+# this limit, as it keeps 32 significant bits of each probability, even of a small one.
 MIN_PROBABILITY = 2.0**-53
 # numpy draws exponential variables of at most 44.4. Noise of 44.4 / eps must stay below 2^53:
-# beyond, doubles are even numbers only, and a report would have the parity of its secret. Doubles
-# hardly tell e^-eps from 1 for a smaller epsilon either.
+# beyond it doubles are even numbers only, so a report would have the parity of its secret. Besides,
+# for a smaller epsilon doubles hardly tell e^-eps from 1.
 MIN_EPSILON = 5e-15
 # Distance of the bounds, relative to the upper one, at which the bisection for an error message
 # stops; the message shows four digits.
@@ -90,7 +90,7 @@ def check_metric_epsilon(epsilon: Any, alphabet: Alphabet, rate: float) -> float
         return math.inf
     nearest, farthest = distance_range(alphabet)
     if not farthest:
-        # A single secret is reported whatever epsilon is.
+        # With a single secret there is only one report, whatever epsilon is.
         return finite_epsilon(epsilon)
     # The rarest event that must be drawn is that the report is not the secret, but its neighbour.
     return check_epsilon(

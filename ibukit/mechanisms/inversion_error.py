@@ -81,8 +81,8 @@ def _norms(mechanism: FiniteMechanism) -> Floats:
     if type(mechanism).invert is FiniteMechanism.invert:
         rows = mechanism._right_inverse
     else:
-        # The mechanism has an estimator of its own. It is linear in the frequencies, so its values
-        # at single reports say all; it is unbiased if the matrix maps them to the unit matrix.
+        # The mechanism's own estimator is linear in the frequencies, so its values at single
+        # reports say all; it is unbiased if the matrix maps them to the unit matrix.
         reports = mechanism._all_reports
         rows = np.array(
             [mechanism.invert(reports[z : z + 1], np.ones(1)) for z in range(len(reports))]

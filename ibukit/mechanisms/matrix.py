@@ -142,8 +142,8 @@ class MatrixMechanism(FiniteMechanism):
         table = read_matrix(self.entries)
         refuse_entries(table.rows)
         wanted: Any = self.efficiency
-        # Without efficiencies the sums are judged first, so that a message names the row as it was
-        # handed in. With them, rows are brought into the order of the secrets before.
+        # Without efficiencies the sums are judged first, so that a message names the row as the
+        # caller gave it. With efficiencies, rows are first brought into the order of the secrets.
         if wanted is None:
             table = table._replace(rows=matrix_entries.check_sums(table.rows, None, normalize))
         rows, secrets, reports = matrix_entries.align(table, self.alphabet, self.reports)
@@ -406,7 +406,7 @@ class MeasuredMatrix(MatrixMechanism):
     mistake.
     """
 
-    # The matrix follows from the trials, and trials have a report each: none of them gets lost.
+    # The matrix follows from the trials. Each trial has a report, so no report gets lost.
     entries: Floats = field(init=False)
     efficiency: Floats | None = field(default=None, init=False)
     normalize: bool = field(default=False, init=False)

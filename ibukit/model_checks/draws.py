@@ -20,16 +20,16 @@ from ibukit.tally.part import TallyPart, has_likelihood
 from ibukit.tally.tally import Tally, check_tally
 from ibukit.tally.trials import refuse_trials
 
-# Draws at least as large as the statistic after which their share is known well enough: a p-value
-# of a half takes some 20 draws.
+# Draws go on until this many are at least as large as the statistic: then their share is known well
+# enough. A p-value of a half takes some 20 draws.
 ENOUGH_EXCEEDANCES = 10
-# Expected number of each report from which on the deviance of the truth follows chi-square.
+# The deviance of the truth follows chi-square if each report is expected at least this often.
 MIN_EXPECTED = 5
 # A bound of the p-value that is below this makes draws needless.
 CLEAR = 1e-3
-# Probabilities below it are rounding of a solver.
+# Probabilities below this are rounding of a solver.
 NO_PROBABILITY = 1e-7
-# Statistics, in nats, that differ by less are equal: the maxima are certified to this.
+# Statistics that differ by less, in nats, are equal: the maxima are certified to within this.
 EQUAL_STATISTICS = 1e-4
 
 
@@ -91,7 +91,7 @@ def bound_of_p_value(statistic: float, alone: list[Tally], fits: list[Floats]) -
     freedom = 0
     for tally, theta in zip(alone, fits, strict=True):
         mechanism: Any = tally.parts[0].mechanism
-        # More reports than that are expected too seldom, and may be too many to list.
+        # If more reports are possible, they are expected too seldom, and may be too many to list.
         if not isinstance(mechanism, FiniteMechanism) or mechanism.m * MIN_EXPECTED > tally.n:
             return 1.0
         expected = tally.n * getattr(mechanism, "among_seen", mechanism).forward(theta)

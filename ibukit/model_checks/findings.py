@@ -10,10 +10,10 @@ from ibukit.model_checks.model_check import ModelCheck
 from ibukit.model_checks.pool import pool_test
 from ibukit.tally.tally import Tally
 
-# Secrets times distinct reports up to which drawing takes at most seconds. Of larger tallies only
-# what a bound makes clear is found.
+# Number of secrets times distinct reports up to which drawing takes seconds at most. In larger
+# tallies only those deviations are found that a bound makes clear.
 MAX_ENTRIES_DRAWN = 2**16
-# So many draws that their least p-value is the one that is called surprising.
+# The least p-value that this number of draws can give is the one that is called surprising.
 DRAWS = 99
 
 

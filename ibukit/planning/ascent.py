@@ -21,8 +21,8 @@ from ibukit.planning.worst_case import Worst, max_variance
 # Relative difference of upper and lower bound at which the climb ends, and the largest number of
 # steps. The bounds hold after every step, so a climb that ends early is still certified.
 GAP_TOLERANCE, MAX_STEPS = 1e-7, 100
-# Multiplications that may be spent on many questions, which take minutes; and the usual number of
-# steps of one climb, from which their cost is predicted.
+# Number of multiplications that many questions may take, which is minutes; and the usual number of
+# steps of one climb, from which the cost of the questions is predicted.
 MAX_WORK = 1e12
 EXPECTED_STEPS = 30
 # Largest step, as a share of the distance to the boundary of the simplex; and the share of the
@@ -104,7 +104,7 @@ def climb(space: VarianceSurface, w: Floats) -> Climb:
         if step is None:
             break
         theta, point = step
-    # Upper and lower bound may cross by rounding.
+    # Rounding may make the upper and the lower bound cross.
     return Climb(max(upper, lower), lower, best)
 
 

@@ -110,10 +110,10 @@ class LineVariances(UniqueEstimator):
         middle = np.full(k, (1 + a * a) / loss)
         middle[[0, -1]] = 1 / loss
         at = middle**2 / self._factors
-        # Column x of K^-1 has `middle` on the diagonal and -a / loss beside it. `own`, `of_below`
-        # and `of_above` are the c of the secrets x, x - 1 and x + 1 for the question x; c is
-        # smaller for secrets that are farther away. `beside` is the contribution of a neighbouring
-        # report to c_x, divided by a; beyond the ends there is none.
+        # Column x of K^-1 has `middle` on the diagonal and -a / loss beside it. For the question x,
+        # `own`, `of_below` and `of_above` are the c of the secrets x, x - 1 and x + 1; secrets that
+        # are farther away have a smaller c. `beside` is what a neighbouring report adds to c_x,
+        # divided by a; beyond the ends there is no such report.
         beside = (a / loss) ** 2 / self._factors
         below, above = np.r_[0.0, beside[:-1]], np.r_[beside[1:], 0.0]
         own = at + a * (below + above)

@@ -24,7 +24,7 @@ from ibukit.planning import ascent
 from ibukit.planning.ascent import Point
 from ibukit.planning.worst_case import Worst, max_single_variance, max_variance
 
-# A report that has a smaller probability under every secret is left out.
+# A report is left out if its probability is smaller than this under every secret.
 MIN_PROBABILITY = 1e-100
 # A report with a smaller p_z / (max_x M_xz)^2 adds nothing to a variance but rounding, whatever its
 # u_z is; that u_z is then free.
@@ -99,8 +99,7 @@ class DenseVariances:
     @cached_property
     def _independent(self) -> slice | Ints:
         """Indices of independent rows, which imply the others."""
-        # Rows are selected instead of combined, because sums would mix rows of very different
-        # length.
+        # Rows are selected rather than combined: sums would mix rows of very different lengths.
         if self._range is None:
             return slice(None)
         with one_thread():
@@ -160,8 +159,7 @@ class DenseVariances:
                 return p @ self._weighted(root, centred)[0] ** 2
             rows, questions = self.rows[self._independent], centred[self._independent]
             free = p <= FREE_REPORT_RATIO * self.rows.max(axis=0) ** 2
-            # Reports of probability 0 may have any u_z, which eliminates the equations they occur
-            # in.
+            # Reports of probability 0 may have any u_z: the equations with them are eliminated.
             if free.any():
                 across = _complement(rows[:, free])
                 rows, questions = across.T @ rows[:, ~free], across.T @ questions

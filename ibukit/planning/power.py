@@ -28,8 +28,8 @@ from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.planning.result import Plan
 from ibukit.planning.variance_models import VarianceModel
 
-# Uniform share that a distribution gets before it is shifted, so that a share of 0 can grow. It
-# changes no number of reports by more than this share.
+# Share of the uniform distribution that is mixed in before a distribution is shifted, so that a
+# share of 0 can grow. No number of reports changes by more than this share of itself.
 UNIFORM_SHARE = 1e-9
 # Largest tilt of weights from 0 to 1: it turns a share of 1e-9 into one of nearly 1.
 MAX_TILT = 100.0
@@ -178,7 +178,7 @@ class PlannedTest(NamedTuple):
             if self.groups == 1:
                 found.append((variance(theta), variance(there)))
             else:
-                # Without a difference both groups have the value between theirs.
+                # If there is no difference, both groups have the value halfway between the two.
                 halfway = 2 * variance((theta + there) / 2)
                 found.append((halfway, variance(theta) + variance(there)))
         if not found:

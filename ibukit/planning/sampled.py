@@ -16,8 +16,8 @@ from ibukit.fisher_information import contrasts, observed_information
 from ibukit.mechanisms import Mechanism
 from ibukit.planning.worst_case import Worst
 
-# Simulated reports for each secret. The relative bias of the variances is then at most 1 in so
-# many, well below their standard error.
+# Number of simulated reports for each secret. The relative bias of the variances is then at most
+# the inverse of this number, well below their standard error.
 REPORTS_PER_SECRET = 1000
 # Smallest number of simulated reports, which counts if there are few secrets.
 MIN_SIMULATED = 50_000

@@ -129,7 +129,7 @@ def estimator_of(name: str) -> str | None:
     if combined:
         of, inner, way, post = combined.groups()
         plain = f"[{of.replace('rap', 'inv')}]_{way}{post or inner or ''}"
-    # The longest beginning of the name, up to the end of a word, that is an estimator.
+    # Look for the longest beginning of the name that ends with a word and is an estimator.
     words = [end.start() for end in re.finditer(r"[ ,;:(]|$", plain)]
     return next((_NAMES[plain[:end]] for end in reversed(words) if plain[:end] in _NAMES), None)
 

@@ -13,9 +13,9 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.plotting._looks import ESTIMATORS, looks
 from ibukit.plotting._style import WIDTH, axes_for
 
-# Largest number of bars; of more labels the most probable ones are drawn.
+# Largest number of bars. If there are more labels, the most probable ones are drawn.
 MAX_BARS = 40
-# Characters of a line of a label, and its largest number of lines.
+# Number of characters in a line of a label, and largest number of lines.
 LABEL_WIDTH, LABEL_LINES = 32, 2
 INCHES_PER_BAR = 0.3
 

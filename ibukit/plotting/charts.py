@@ -204,7 +204,7 @@ def triangle(
         mx, my = _corners(
             np.array([numbers(point, tally.alphabet) for point in (marks or {})[name]])
         )
-        # Other marks than those of estimators get colours that are visible on every contour.
+        # Marks that are not estimators get colours that are visible on every contour.
         color = look.color if estimator_of(name) else ("#D55E00", "#FFFFFF", "#56B4E9")[i % 3]
         axes.plot(mx, my, "ov^sD"[i % 5], color=color, mec="black", label=look.label)
     if marks:

@@ -86,7 +86,7 @@ def interval_maps(
         raise AlphabetMismatch(
             f"alphabet must be a Grid to be a map, got {grid!r}; estimate.plot(level) draws others"
         )
-    # One scale for both maps ends at the largest upper end.
+    # Both maps have one scale, which ends at the largest upper end.
     lower, upper = (estimate.band if together else estimate.interval)(level, method=method)
     figure, (left, right) = subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
     for axes, values, title in ((left, lower, "at least"), (right, upper, "at most")):

@@ -14,7 +14,7 @@ from scipy.special import gammaln, xlogy
 
 from ibukit._ground.arguments import Floats
 
-# Difference of the probabilities of a uniform prior, relative to 1 / k, that is rounding.
+# A prior whose probabilities differ by at most this, relative to 1 / k, is uniform up to rounding.
 UNIFORM_TOLERANCE = 1e-9
 
 

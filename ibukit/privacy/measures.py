@@ -117,7 +117,7 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
         return _largest(logs[1:], logs[:-1])
     d = mechanism.alphabet.distances()
     worst = 0.0
-    # One secret against all earlier ones at a time, so that memory is that of the matrix.
+    # Each secret is compared with all earlier ones at once, in no more memory than the matrix.
     for x in range(1, len(logs)):
         worst = max(worst, _largest(logs[:x], logs[x], d[:x, x]))
     return worst

@@ -21,7 +21,7 @@ from ibukit.mechanisms.base import Mechanism
 from ibukit.tally.tally import Tally, make_tally_part, pool
 
 # Largest number of rows and of bytes of a block. A block is read at once, so it should be small
-# against the memory, and take long against the millisecond that handing it out takes.
+# compared with the memory, but take long compared with the millisecond that handing it out takes.
 MAX_BLOCK_ROWS = 2**18
 MAX_BLOCK_BYTES = 2**25
 
@@ -165,6 +165,6 @@ def evaluate(
     """Return function(channel, shared, weights) with the channel of these rows."""
     # One thread at a time and one BLAS thread, so that the bits are the same on every machine.
     with LINALG_LOCK, one_thread():
-        # Arrays that came over the network are read-only, others may not be. With one kind of array
-        # numba compiles one kernel.
+        # Arrays that came over the network are read-only, others may not be. If all are read-only,
+        # numba compiles one kernel for them.
         return function(mechanism.channel(arguments.frozen(rows.view())), shared, weights)

@@ -117,7 +117,7 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
         tally = self.mechanism.tally(reports)
         theta = self.distribution_
         if tally.full_alphabet is not None:
-            # An alphabet without an end is cut to where the reports are; here, of both samples.
+            # An endless alphabet is cut to the span of the reports: here, to that of both samples.
             window = (self.estimate_.tally + tally).alphabet
             tally = on_alphabet(self.mechanism, window).tally(reports)
             theta = np.array([self.estimate_[label] for label in window.values.tolist()])

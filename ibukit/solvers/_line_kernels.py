@@ -48,7 +48,7 @@ ROWS = 20
 
 # No theta, lam or s becomes smaller than this.
 MIN_LINE_COORDINATE = 1e-100
-# theta / s of a position in the support, whose slack is to vanish.
+# The ratio theta / s of a position in the support, where the slack s is to vanish.
 RATIO_ON_SUPPORT = 1e60
 MAX_NEWTON_STEPS = 12
 # Number of steps that go on beyond the goal, because the zeros are easier to tell there.
@@ -212,7 +212,7 @@ def fastest_decrease(work: Floats) -> tuple[float, float]:
     primal, dual = 0.0, 0.0
     for i in range(q.size):
         d_lam = (q[i] - second_q[i] - lam[i] * y[i]) / nu[i] - lam[i]
-        # Only a new maximum needs a division.
+        # A division is needed only where it gives a new maximum.
         if -d_theta[i] > primal * theta[i]:
             primal = -d_theta[i] / theta[i]
         if v[i] > dual * s[i]:

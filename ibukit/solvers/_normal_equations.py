@@ -228,8 +228,8 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
         change = solve(residual)
         too_far = -float((change / x).min())
         if too_far > 1:
-            # All secrets that the whole step would make negative leave at once. One that leaves
-            # wrongly comes back, as its g exceeds 1.
+            # All secrets that the whole step would make negative leave at once. A secret that
+            # leaves wrongly comes back, as its g exceeds 1.
             return np.where(x + change > 0, np.maximum(x + change / too_far, 0), 0.0), True
         x = np.maximum(x + change, 0)
     return x, False

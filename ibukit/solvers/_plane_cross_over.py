@@ -14,7 +14,7 @@ from ibukit.solvers._plane_preconditioner import Preconditioner
 MAX_CG_ITERATIONS = 400
 MAX_ROUNDS = 12
 MAX_NEWTON_STEPS = 6
-# D / h of the preconditioner for a secret of the support, which may move, and for the others.
+# The preconditioner's D / h for the secrets of the support, which may move, and for all others.
 FREE, FIXED = 1e-4, 1e12
 
 

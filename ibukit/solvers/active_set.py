@@ -23,7 +23,7 @@ from ibukit.solvers import interior_point
 from ibukit.solvers.dense.least_squares_steps import local_maxima
 
 MAX_ROUNDS = 100
-# EM updates from uniform that show where the mass gathers.
+# Number of EM updates, from the uniform distribution, that show where the mass gathers.
 EM_STEPS = 50
 FIRST_CANDIDATES = 256
 MIN_ADDED = 128
@@ -34,8 +34,8 @@ POOR_COVERAGE = 1e-3
 MIN_PROBABILITY = 1e-290
 # Smallest tolerance for the dense solver: doubles have no more digits.
 MIN_DENSE_TOL = 1e-14
-# Rounds without a gain, in the likelihood or in the certificate, after which doubles have no more
-# to give.
+# After this number of rounds without a gain in the likelihood or in the certificate, doubles have
+# no more to give.
 PATIENCE = 3
 
 

@@ -45,7 +45,7 @@ MIN_MASS = 1e-300
 LIFT = 1e-8
 # Smallest g whose logarithm is taken: a secret that explains no report has g = 0.
 MIN_RATIO = 1e-13
-# A mean log-likelihood may seem to fall by so much through rounding.
+# Rounding may make a mean log-likelihood seem to fall by this much.
 ROUNDING_OF_LIKELIHOOD = 1e-16
 MAX_EVALUATIONS = 1_000_000
 

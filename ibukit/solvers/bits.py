@@ -41,7 +41,7 @@ MAX_PASSES = 100
 # Rows from which a Hessian is computed: 50 for each secret, and at least a tenth of all.
 MIN_ROWS_PER_SECRET = 50
 MIN_SHARE_OF_ROWS = 0.1
-# Entries of a chunk of reports that is written out, at least, so that it stays in the cache.
+# Least number of entries of a chunk of reports that is written out; this many stay in the cache.
 MIN_CHUNK_ENTRIES = 2**15
 # Rows of bits come in larger chunks, so that the overhead of calls stays small: up to one entry for
 # each eight bytes of all rows, and no more than MAX_CHUNK_ENTRIES.
@@ -428,7 +428,7 @@ class _Problem:
         for step, point in enumerate(
             central_path(self.others, self.q_others, start, False, quadratic)
         ):
-            # The path is followed so far that small masses are small for good: a secret that is cut
+            # The path goes on until small masses are small for good, because a secret that is cut
             # off too early would not come back.
             off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
             if (

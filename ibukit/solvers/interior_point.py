@@ -218,8 +218,8 @@ def _dense_try(
                     return exact, path.steps
                 best, failed = _better(best, exact), (size, excess)
         if best[0] <= tol:
-            # Nearer to the solution the zeros are easier to tell. If there are none, this point is
-            # as good as any.
+            # The path goes on, because nearer to the solution the zeros are easier to tell. If
+            # there are none, this point is as good as any.
             at_goal = at_goal or (best, path.steps)
             beyond += 1
         ended = (
@@ -350,7 +350,7 @@ def _predictor_corrector(
     lam = np.maximum(lam + dual * change.lam, MIN_COORDINATE)
     s = np.maximum(s + dual * change.s, MIN_COORDINATE)
     nu = model.forward(theta)
-    # An exact model has an entry of 1 in each column, so nu is positive; convolutions may err.
+    # An exact model has an entry of 1 in each column, so its nu is positive; convolutions may err.
     if model.boundary_share is not None:
         nu = np.maximum(nu, MIN_COORDINATE)
     residual = quadratic.gradient(theta) - model.adjoint(lam) - s if quadratic.is_present else 0.0
@@ -361,8 +361,8 @@ def _boundary_share(model: Model, reach: float, mu: float, careful: bool) -> flo
     """Share of the way to the boundary that a step may go; the predictor could go `reach`."""
     if reach < 0.9 and careful:
         return 0.9
-    # With exact directions a step may go all but mu of the way, which makes the last steps
-    # quadratic. An approximate direction is meaningless so near the boundary.
+    # With exact directions a step may go the whole way but for a share of mu, which makes the last
+    # steps quadratic. An approximate direction is meaningless so near the boundary.
     return max(0.99, 1 - mu) if model.boundary_share is None else model.boundary_share
 
 

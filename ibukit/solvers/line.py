@@ -28,8 +28,8 @@ TRIES = (
     Settings(em_steps=50, uniform_share=0.5, careful=True, polish_below=1e-8, max_iter=200),
 )
 
-# Largest tolerance that is aimed at. It takes two or three steps more than 1e-6, and then the exact
-# zeros can be found.
+# Largest tolerance that is aimed at. Reaching it takes two or three steps more than reaching 1e-6,
+# and then the exact zeros can be found.
 MAX_AIM = 1e-10
 
 # Positions that are worked on in plain Python first. Each takes a few hundred microseconds; all of

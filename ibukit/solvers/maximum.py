@@ -23,10 +23,10 @@ from ibukit.solvers.table import Solver, candidates
 ROUNDING_OF_GAP = 1e-13
 # The certificate's bound on rounding grows with the terms of its sums, about half an ulp for each.
 MAX_ROUNDING_OF_GAP = 1e-11
-# Secrets of a dense channel up to which the support of another draw's maximiser is tried first.
-# With 5 to 10 secrets this support is nearly always right, which is three times faster; with 50 it
-# hardly ever is. On structured channels the solver itself is faster, and interior points that start
-# near the solution take as many steps as those that start at the centre.
+# Number of secrets of a dense channel up to which the support of another draw's maximiser is tried
+# first. With 5 to 10 secrets this support is nearly always right, and then three times faster; with
+# 50 it is rarely right. On structured channels the solver itself is faster, and interior points
+# that start near the solution take as many steps as those that start at the centre.
 MAX_K_SUPPORT_GUESS = 16
 
 

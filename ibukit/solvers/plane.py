@@ -30,7 +30,7 @@ from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.interior_point import Settings, maximise_model
 from ibukit.solvers.interior_point_model import Iterate, Model, QuadraticTerm, System
 
-# A guess of the support takes conjugate gradients as well, so only certified points are polished.
+# Guessing the support takes conjugate gradients as well, so only certified points are polished.
 TRIES = (
     Settings(
         em_steps=30, uniform_share=0.1, careful=False, polish_below=0, max_iter=60, patience=12
@@ -106,8 +106,8 @@ class PlaneModel(Model):
                 self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
             )
             x = start
-            # First in single precision, then in double precision from there: nearly always its
-            # first residual is small enough.
+            # The first pass is in single precision, the second goes on from there in double
+            # precision: nearly always its first residual is small enough.
             for gram in grams:
                 x = conjugate_gradients(
                     lambda p, gram=gram: d * p + gram(p),  # type: ignore[misc]

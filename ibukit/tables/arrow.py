@@ -120,7 +120,7 @@ def _files(dataset: Any, wanted: list[str]) -> list[str]:
     is_local = isinstance(dataset, ds.FileSystemDataset) and isinstance(
         dataset.filesystem, LocalFileSystem
     )
-    # A filter of the dataset has no public name. If the private one is gone, assume a filter.
+    # The dataset's filter has no public name. If the private name is gone, assume a filter.
     filtered = getattr(dataset, "_scan_options", True)
     if not is_local or filtered or not isinstance(dataset.format, ds.ParquetFileFormat):
         return []

@@ -16,7 +16,7 @@ from ibukit.tables.survey_columns import CLUSTER, NO_SURVEY, STRATUM, SurveyColu
 
 # Names of the columns while they are counted; the table's own names may clash.
 BY, OWNER, COUNT, BAD = "by", "owner", "count", "bad"
-# The sum of counts as a double, which tells where that of integers is beyond 64 bits.
+# The sum of counts as a double, which shows where their sum as integers exceeds 64 bits.
 TOTAL = "total"
 # The largest double below 2^63, so that doubles and integers are compared alike, and the step
 # between it and its neighbour.
@@ -193,7 +193,7 @@ class Columns:
                 bad = bad | large
                 wide = nw.when(~large).then(n).otherwise(0)
             wide = wide.cast(nw.Int64)
-            # Arrow refuses to make doubles of integers that these do not hold exactly.
+            # Arrow refuses to make doubles of integers that do not fit exactly, hence the division.
             total = n // STEP
         else:
             bad = bad | (n.round(0) != n) | (n > float(MAX_COUNT))
@@ -248,7 +248,7 @@ def collected(frame: Any) -> nw.DataFrame[Any]:
     try:
         return frame.collect()
     except ModuleNotFoundError as error:
-        # A package that no extra of ours installs is the business of the frame's own library.
+        # A package that no extra of ours installs is for the frame's own library to explain.
         if error.name not in EXTRAS:
             raise
         raise missing_extra("this table", error.name) from error

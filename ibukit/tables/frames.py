@@ -42,7 +42,7 @@ class ByDuckDB(Frame):
 
     def __init__(self, shown: str, relation: Callable[[Any], Any]) -> None:
         self._shown, self._duckdb = shown, _duckdb()
-        # A connection of its own does not change settings of the user's.
+        # Our own connection leaves the settings of the user's connection as they are.
         self._connection = self._duckdb.connect()
         # Counts do not depend on the order of rows, and keeping it takes memory.
         self._connection.execute("SET preserve_insertion_order = false")

@@ -129,7 +129,7 @@ class TableReports:
         total = 0.0
         try:
             for piece in self._table.pieces(self.columns):
-                # Each piece holds less than 2^63 reports, all of them together may not.
+                # Each piece holds less than 2^63 reports, but all pieces together may hold more.
                 total += float(piece.counts.sum(dtype=np.float64))
                 arguments.refuse_total("table's counts", total, whole=not self.columns.weighted)
                 for mechanism, rows in self._by_mechanism(piece):

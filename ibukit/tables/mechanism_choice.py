@@ -37,7 +37,7 @@ class MechanismChoice:
         if self._has_keys:
             self._keys = {self._key(key): place for place, key in enumerate(mechanism)}
             self._given = list(mechanism.values())
-            # A text that is no key stands for the key that is written so.
+            # A text that is no key itself stands for the key that is written in this way.
             self._keys_in_text = {tuple(map(str, key)): key for key in self._keys}
         self._found: dict[Values, Any] = {}
         self._order: dict[int, Values] = {}
@@ -81,7 +81,7 @@ class MechanismChoice:
         if found is None:
             return None
         place = (*place, *map(_sortable, rest))
-        # One object may serve for several values, of which the first place counts.
+        # One object may serve for several values; the first place of these counts.
         self._order[id(found)] = min(self._order.get(id(found), place), place)
         return found
 

@@ -90,6 +90,6 @@ def _schemas(paths: list[str]) -> dict[str, Any]:
 
         # Only the footers of the files are read.
         return {path: read_schema(path) for path in paths}
-    # pyarrow is missing, a file is remote, or not Parquet: DuckDB will tell.
+    # If pyarrow is missing, or a file is remote or not Parquet, DuckDB finds out.
     except (ModuleNotFoundError, OSError, ValueError):
         return {}

@@ -69,7 +69,7 @@ def data_files(paths: list[str]) -> list[DataFile]:
             "by the patterns 'folder/*.parquet' and 'folder/*.csv', if they do not hold the same "
             "reports; their tallies can be added"
         )
-    # A value that some files lack is no column of the table.
+    # A partition's value that some files lack is no column of the table.
     common = set.intersection(*(set(file.partition) for file in files))
     return [
         DataFile(file.path, {key: file.partition[key] for key in file.partition if key in common})

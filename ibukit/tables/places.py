@@ -32,7 +32,7 @@ from ibukit.tables.report_codes import number_in
 
 # Texts of geometries, as PostGIS and shapely write them.
 WKT = re.compile(r"\s*(SRID=\d+;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*(Z|M|ZM)?\s*\(", re.I)
-# Ends of the names of the two columns that are made of a column of geometries.
+# Endings of the names of the two columns that are made from a column of geometries.
 LATITUDE, LONGITUDE = " latitude", " longitude"
 
 
@@ -202,7 +202,7 @@ def points_or_cells(
     if kind == "degrees":
         known &= (np.abs(pairs) <= LIMITS).all(axis=1)
     if kind is None and not of_points:
-        # The mechanism reads them as it reads an array.
+        # The mechanism reads these pairs as it reads an array.
         return np.where(known[:, None], pairs, 0), known
     if kind is None or of_points:
         if kind is None or kind == "cells":
@@ -239,7 +239,7 @@ def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float]
     if bounds is None or values.ndim != 2 or values.shape[1] != 2:
         return False
     south, north, west, east = bounds
-    # Exchanging both columns puts the points inside if the longitude came first.
+    # If the longitude came first, exchanging the two columns puts the points inside.
     lon, lat = (
         np.array([number_in(v) if isinstance(v, str) else v for v in column], float)
         for column in values.T

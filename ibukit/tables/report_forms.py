@@ -14,7 +14,7 @@ from ibukit.domain.report_kind import ReportKind
 
 def accepted_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
     """Return whether the mechanism accepts each report."""
-    # A mechanism judges an array as a whole. If it refuses one, its halves are judged recursively.
+    # A mechanism accepts or refuses an array as a whole. If it refuses one, both halves are tried.
     try:
         mechanism.check_reports(mechanism.code_reports(reports))
     except ValueError:

@@ -65,7 +65,7 @@ class SurveyColumns:
                     f"column {name!r} must hold replicate weights, finite numbers, and is of type "
                     f"{schema[key]}"
                 )
-        # A replicate weight that is missing or negative becomes infinite, which no sum loses.
+        # A missing or negative replicate weight becomes infinite, so that every sum shows it.
         refused = float("inf")
         replicates = [nw.col(key).cast(nw.Float64).fill_null(refused) for key in keys]
         replicates = [

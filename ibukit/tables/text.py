@@ -126,7 +126,7 @@ class TextFile(ReportTable):
         def error_of(rows: Any) -> Exception | None:
             try:
                 check(self._piece(columns, rows))
-            # Any error of these rows is the one that is looked for.
+            # Whatever error these rows raise, it is the one that is looked for.
             except Exception as error:
                 return error
             return None
@@ -218,7 +218,7 @@ class TextFile(ReportTable):
         line = 1
         try:
             with self._content() as file:
-                # The last line that could be read is the answer.
+                # The number of the last line that could be read is the answer.
                 for line, _ in enumerate(bounded_lines(file, self.shown), 2):  # noqa: B007
                     pass
         except GZIP_ERRORS:

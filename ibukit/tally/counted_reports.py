@@ -14,7 +14,7 @@ from ibukit.tally.part import TallyPart
 if TYPE_CHECKING:
     import pandas as pd
 
-# An HTML table has as many rows at most, those of the largest counts.
+# An HTML table has at most this many rows, those with the largest counts.
 MAX_ROWS_SHOWN = 10
 NAMES = {ReportKind.POINTS: ["x", "y"], ReportKind.CELLS: ["row", "col"]}
 

@@ -16,7 +16,7 @@ from ibukit.domain.matrices import alphabet_of, order_of, read_matrix, refuse_en
 from ibukit.errors import AlphabetMismatch, ImpossibleReport, InvalidDistribution, MechanismUnknown
 from ibukit.files.json_values import storable
 
-# What a mechanism says of all reports that are possible, and a row of likelihoods does not.
+# What a mechanism can say of all possible reports, but a row of likelihoods cannot.
 LAW_OF_REPORTS = frozenset(
     {
         "as_finite",

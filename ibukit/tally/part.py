@@ -74,7 +74,7 @@ class TallyPart(arguments.ReadOnlyArrays):
         """Number of reports, or the sum of their weights."""
         mechanism: Any = self.mechanism
         if not has_likelihood(mechanism):
-            # Sums of bits count a person as often as there are ones in the report.
+            # In sums of bits a person is counted as often as there are ones in the report.
             return mechanism.number_of_people(self.reports, self.counts)
         return self.counts.sum().item()
 
@@ -103,7 +103,7 @@ class TallyPart(arguments.ReadOnlyArrays):
         if reports.ndim == 1:
             at = np.searchsorted(self.reports, reports)
         else:
-            # Sorted together, each report stands behind the equal one of the part.
+            # After both are sorted together, each report stands behind its equal in the part.
             words = _words(np.concatenate([self.reports, reports.astype(self.reports.dtype)]))
             order = order_of_rows(words)
             new = (words[order][1:] != words[order][:-1]).any(axis=1)
@@ -151,7 +151,7 @@ def make_tally_part(
     # A report is possible if the uniform distribution gives it a probability above 0.
     k = len(mechanism.alphabet)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Where the density of a far report is no double, this is NaN, or 0.
+        # If the density of a far report does not fit into a double, this is NaN or 0.
         likely = part.channel.forward(np.full(k, 1 / k)) > 0
     if not likely.all():
         raise ImpossibleReport(
@@ -255,7 +255,7 @@ def _totals_of_rows(
     table = row_table(rows, len(rows))
     if table is None:
         return None
-    # The table's places follow each other in the order of the rows.
+    # The places in the table are in the order of the rows.
     totals = np.zeros(table.size, dtype=counts.dtype)
     np.add.at(totals, table.places(rows), counts)
     seen = np.flatnonzero(totals)
@@ -270,8 +270,8 @@ def order_of_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
     if not len(tied) or rows.shape[1] == 1:
         # Real numbers hardly ever repeat, and the other columns need not be looked at.
         return order
-    # Only rows whose first entry another one has are sorted by the others. lexsort takes its last
-    # key as the first criterion.
+    # Only rows that share their first entry with another row are sorted by the other entries.
+    # lexsort takes its last key as the first criterion.
     is_tied = np.zeros(len(rows), dtype=bool)
     is_tied[tied] = is_tied[tied + 1] = True
     places = np.flatnonzero(is_tied)

@@ -18,13 +18,13 @@ from ibukit.tally.likelihood_rows import LikelihoodRows
 from ibukit.tally.part import TallyPart, has_likelihood, make_tally_part
 from ibukit.tally.survey import Survey
 
-# Reports whose form is checked at a time; those of bits take eight times the room then.
+# Number of reports whose form is checked at a time; bits take eight times the room meanwhile.
 BLOCK = 2**14
 
 
 def restored_part(mechanism: Any, reports: Any, counts: Any) -> TallyPart:
     """Return the part, or raise ValueError if no tally can have such a part."""
-    # Mechanisms are in a higher layer, and are known by what a tally asks of them.
+    # Mechanisms are in a higher layer, so they are recognised by what a tally asks of them.
     if not isinstance(mechanism, LikelihoodRows) and not hasattr(mechanism, "restore_reports"):
         raise ValueError(f"mechanism must be one, got {type(mechanism).__name__}")
     if not isinstance(reports, np.ndarray) or not isinstance(counts, np.ndarray):

@@ -32,7 +32,7 @@ from ibukit.files.json_values import storable
 
 # Number in the place of a cluster for reports that are units of their own.
 NO_CLUSTER = -1
-# Replicate weights sum to about what the weights do; factors without the weight do not.
+# Replicate weights sum to about what the weights sum to; factors without the weight do not.
 MAX_RATIO_OF_SUMS = 2.0
 
 

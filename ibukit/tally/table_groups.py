@@ -78,7 +78,7 @@ def _by_owner(group: Any, more: dict[str, Any]) -> list[tuple[int, Any]]:
         else None
     )
     if distinct is not None and type(part) is TallyPart and np.array_equal(part.reports, distinct):
-        # Codes are what the tally keeps: slices of the sorted arrays are the parts.
+        # The tally keeps codes as they are, so the parts are slices of the sorted arrays.
         new = np.r_[True, (owners[1:] != owners[:-1]) | (reports[1:] != reports[:-1])]
         at = np.flatnonzero(new)
         counts = np.add.reduceat(counts, at).astype(part.counts.dtype)

@@ -729,7 +729,7 @@ def _sum(left: Tally, right: Tally) -> Tally:
     runs, others = left._runs, right._runs
     _refuse_other_secrets((runs[0], others[0]))
     refuse_other_efficiencies([run.parts[0].mechanism for run in (runs[0], others[0])])
-    # Weights are rounded where they are added, so they are added in the order that was written.
+    # Each addition rounds weights, so they are added in the order in which the sum was written.
     if len(others) > 1 and others[0].weighted:
         others = (pool(others),)
     full_alphabet, span = runs[0].full_alphabet, None

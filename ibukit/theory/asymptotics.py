@@ -140,7 +140,7 @@ def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, F
     possible = matrix[:, matrix.any(axis=0)]
     columns = possible / np.sqrt(theta @ possible)
     axes, values, _ = np.linalg.svd(contrasts(mechanism.k).T @ columns, full_matrices=False)
-    # The contrasts may be small, but their rounding is that of the columns.
+    # The contrasts may be small, but they carry the rounding of the columns, which sets the floor.
     floor = np.linalg.norm(columns) * max(columns.shape) * np.finfo(float).eps
     if len(values) < mechanism.k - 1 or values[-1] <= floor:
         raise NotInvertible(

@@ -159,7 +159,7 @@ def right_inverses(matrix: Floats) -> Iterator[Floats]:
     rows = _least_squares(tangent, uniform_law)
     yield rows
     yield _least_squares(tangent, np.ones_like(uniform_law))
-    # With as many reports as secrets R is unique up to its centre.
+    # If there are as many reports as secrets, R is unique up to its centre.
     if matrix.shape[1] == len(matrix):
         return
     weights, shortest, shortest_rows = uniform_law, np.inf, rows

@@ -40,7 +40,7 @@ from ibukit.bayes.sums.unit_density import UnitDensity, check_rounding, rounding
 from ibukit.channels import ResponseChannel
 from ibukit.errors import TooLarge
 
-# Least off-diagonal probability: its square must be a double. No k-RR has less.
+# Least off-diagonal probability accepted: its square must be a double. No k-RR has a smaller one.
 MIN_OFF_DIAGONAL = 1e-150
 # Numbers t of reports that tell are left out if their log-weights lie further than this below the
 # largest.

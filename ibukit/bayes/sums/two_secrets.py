@@ -34,7 +34,7 @@ class TwoSecrets:
         p = own * fit + other * (1 - fit)
 
         def log_density(v: Floats, rest: Floats) -> Floats:
-            # Relative to the peak, so that many reports lose no digits.
+            # The likelihood is taken relative to the peak, so that many reports lose no digits.
             moved = np.where(v < 0.5, v - fit, (1 - fit) - rest)
             with np.errstate(divide="ignore"):
                 gains = sum(
@@ -43,7 +43,7 @@ class TwoSecrets:
                 )
             return gains + (a - 1) * np.log(v) + (b - 1) * np.log(rest)
 
-        # The reports are relative to the peak; the prior is not.
+        # The likelihood of the reports is relative to the peak; the prior is not.
         noise = rounding_at(a + b + math.sqrt(self.counts.sum()))
         density = UnitDensity(log_density, (a, b), fit, deviation, noise)
         return np.array([density.quantile(p) for p in probabilities])

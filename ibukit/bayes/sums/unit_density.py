@@ -84,7 +84,7 @@ class UnitDensity:
         panels = np.concatenate(found)
         panels = panels[np.argsort(panels[:, 0])]
         self._left, self._width, self._coefficients = panels[:, 0], panels[:, 1], panels[:, 2:]
-        # Mass below the first panel, then up to the end of each, then of all.
+        # The mass below the first panel, then below the end of each panel, then the whole mass.
         ends = np.exp(self._log_q(np.array([low, high])) - self._peak) / powers
         self._mass = np.cumsum(np.r_[ends[0], self._width * self._coefficients[:, 0], ends[1]])
 

@@ -256,7 +256,7 @@ class Convolutions:
 
         strips = share(adjoint_strip, range(len(padded.strips)))
         few_cells = [(piece, own) for piece, own in pieces if isinstance(piece, FewCells)]
-        # At a million cells the scattered spectra are memory while the rows are transformed.
+        # At a million cells, transforming the rows needs the memory of the scattered spectra.
         pieces.clear()
         scattered.clear()
         share(inverse_rows, padded.blocks)

@@ -21,8 +21,8 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.fourier.convolution import Convolutions
 from ibukit.channels.fourier.padded_transforms import PaddedGrid
 
-# A kernel ends where it has fallen by 19 nats. The sum of all that lies beyond e^-19 = 6e-9 is
-# still below the rounding of single precision, 6e-8.
+# A kernel is cut off where it has fallen by 19 nats, to e^-19 = 6e-9. Even the sum of all that lies
+# beyond is below the rounding of single precision, 6e-8.
 MAX_NATS_IN_SINGLE = 19.0
 
 

@@ -107,8 +107,8 @@ class HadamardChannel(Channel):
     @property
     @override
     def n_roundings(self) -> float:
-        # Nothing is subtracted, see `transform`: secrets or reports at a place are added up, each
-        # round of both transforms adds once, and groups are added to each other.
+        # Nothing is subtracted (see `transform`): secrets or reports that share a place are added
+        # up, each round of both transforms adds once, and groups are added to each other.
         groups, rounds = len(self.places), self.order.bit_length()
         return self.k + self.size + groups + 2 * rounds + 8
 

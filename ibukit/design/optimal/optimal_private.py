@@ -224,8 +224,8 @@ def optimal_private(
         columns = np.exp(logs)
         deviating, sizes = deviations(logs, theta)
         points = deviating @ contrasts(k)
-        # Listed and generated columns get exact weights here; guessed ones come with weights and
-        # bound.
+        # Columns that were listed or generated get exact weights here; guessed columns come with
+        # their weights and a bound.
         weights, bound = (
             optimal_design(points, sizes / sizes.sum(), measure)
             if shares is None

@@ -19,8 +19,8 @@ from ibukit.design.optimal.column_weights import Dual
 
 # Number of scores held in memory at a time.
 SCORES_AT_ONCE = 2**21
-# A flipped column with less mass than this share of its entries before is mostly rounding of their
-# difference.
+# If a flipped column has less mass than this share of its largest entry before the flip, it is
+# mostly rounding of a difference.
 MIN_SIZE = 1e-7
 # Largest number of flips until a column scores enough, number of random flips after that, and
 # number of random flips from one recorded column to the next.

@@ -35,7 +35,7 @@ from ibukit.fisher_information import contrasts
 MAX_ITERATIONS = 60
 # The path ends when the bound is within this share of the relaxed optimum.
 RELAXATION_TOLERANCE = 1e-6
-# Products of one step that are further from 0 belong to no mixture of extremal columns.
+# If products of one step are further from 0, they belong to no mixture of extremal columns.
 TIE_RESIDUAL_TOLERANCE = 1e-9
 # Share of the way to the boundary that a step takes; and share of its size before the step that J
 # keeps, at least, in every direction.
@@ -73,8 +73,8 @@ class Forms(NamedTuple):
 
         They are relatively exact even for short steps.
         """
-        # v = (w_x - e^-s w_y) / (1 - e^-s) and its mirror image, in contrasts: the slope is written
-        # by expm1, so that nothing is lost of a short step.
+        # v = (w_x - e^-s w_y) / (1 - e^-s) and its mirror image, in contrasts. The slope is
+        # computed by expm1, so that short steps lose no digits.
         basis = contrasts(len(theta))
         centred = basis - theta @ basis
         slopes = (basis[:-1] - basis[1:]) / np.expm1(steps)[:, None]

@@ -79,7 +79,7 @@ def tally_source(population: Population | ArrayLike | Draw, alphabet: Alphabet) 
             )
         return population
     counts: Any = population
-    # Bare counts belong to no alphabet; those of a data set must be of this one.
+    # Plain counts belong to no alphabet; the counts of a data set must be over this one.
     if hasattr(counts, "alphabet"):
         if counts.alphabet != alphabet:
             raise AlphabetMismatch(

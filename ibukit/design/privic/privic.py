@@ -349,8 +349,8 @@ class Privic:
                 "tally must hold reports through one mechanism, that of this cycle, but it pools "
                 f"{len(tally.parts)}"
             )
-        # The error names the cycle of the mechanism that the reports did come through, so all
-        # earlier ones are computed again; that is slow, but nothing else is left to do.
+        # The error names the cycle whose mechanism the reports did come through. All earlier
+        # mechanisms are computed again for this; that is slow, but nothing else is left to do.
         if part.mechanism != self.mechanism():
             number = next(
                 (t for t in range(self.cycle) if part.mechanism == self._past_mechanism(t)), None

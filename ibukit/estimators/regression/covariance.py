@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 from ibukit._ground.arguments import Floats
 
 # Eigenvalue of the information per report, in units of the orthonormal design, up to which nothing
-# is known along a direction. On a ridge it is as small as the gradient, which ends at 1e-13; a
-# million reports leave an error of 300 at this limit.
+# is known along its direction. On a ridge the eigenvalue is as small as the gradient, which ends at
+# 1e-13; a million reports leave an error of 300 at this limit.
 FLAT_EIGENVALUE = 1e-11
 # A value is undetermined if at least this share of its gradient's squared length is along these.
 FLAT_SHARE = 1e-10

@@ -26,9 +26,9 @@ from ibukit.estimators.regression.regression import Regression, labels_in
 from ibukit.estimators.regression.sampling import survey_of
 from ibukit.estimators.regression.separation import refuse_if_separated
 
-# Coefficients beyond which their information takes minutes and more memory than a laptop has.
+# Largest number of coefficients: more would take minutes, and more memory than a laptop has.
 MAX_COEFFICIENTS = 2000
-# Largest start by unit of an orthonormal covariate: odds of e^100 are certain to all doubles.
+# Largest start for a unit of an orthonormal covariate: at odds of e^100 a probability rounds to 1.
 MAX_START = 100.0
 
 

@@ -54,7 +54,7 @@ def survey_of(
         survey = Survey.of_rows(
             np.arange(len(kept)), own, replicates=replicates, deviations=deviations
         )
-        # Its scale is computed here, because it refuses factors without the weight.
+        # The scale is computed now, because computing it refuses factors without the weight.
         assert survey.scale > 0
         return survey
     if weights is None and not labels:

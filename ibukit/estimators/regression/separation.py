@@ -14,8 +14,8 @@ from ibukit.estimators.regression.likelihood import Derivatives, Likelihood
 # Eigenvalue per report below which a direction may lead to infinity. If the probabilities of all
 # people whom a direction separates have come within 1e-6 of 0 or 1, its information is smaller.
 NEARLY_FLAT = 1e-6
-# Lengths of the steps along a ray that is tested, in units of the largest linear predictor. Where a
-# threshold separates people who are close to each other, predictors have come to thousands.
+# Lengths of the steps that test a ray, in units of the largest linear predictor. Where a threshold
+# separates people who are close to each other, predictors have reached thousands.
 STEPS = 2.0 ** np.arange(16)
 # Relative change of a log-likelihood that may be rounding.
 ROUNDING = 1e-12
@@ -67,7 +67,7 @@ def _rays(
 
 def _refuse(ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...]) -> None:
     """Raise SeparatedDesign, which names the coefficients that go to infinity."""
-    # Relative to the largest: other coefficients move by rounding only.
+    # Entries are compared with the largest one: other coefficients move by rounding only.
     moving = np.argwhere(np.abs(ray) > 1e-3 * np.abs(ray).max())[:3]
     shown = ", ".join(
         f"{names[j]!r} for {secrets[s]!r} to {'-' if ray[s, j] < 0 else ''}infinity"

@@ -143,7 +143,7 @@ def _flat(name: str, values: Any, labels: Alphabet) -> Any:
         numbers = values.to_numpy()
         if isinstance(labels, Grid) and _number_cells(index, columns, labels):
             return _cells(name, numbers, labels)
-        # Pairs of a row's and a column's label, as a stacked frame has them.
+        # Labels may be pairs of a row's label and a column's, as in a stacked frame.
         pairs = [(*_levels(row), *_levels(column)) for row in index for column in columns]
         if all(isinstance(label, tuple) for label in labels.values.tolist()):
             return dict(zip(pairs, numbers.ravel().tolist(), strict=True))

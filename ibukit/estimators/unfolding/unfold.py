@@ -236,7 +236,7 @@ def _over_background(
     # The solvers work on the secrets that are seen; dividing by the efficiencies gives all.
     numbers = signal.seen if mechanism.efficiency is None else signal.seen / mechanism.efficiency
     total = float(numbers.sum())
-    # Where there is no signal all distributions are as likely.
+    # Without a signal all distributions are equally likely.
     distribution = numbers / total if total else np.full(mechanism.k, 1 / mechanism.k)
     return Unfolded(
         distribution=arguments.frozen(distribution),

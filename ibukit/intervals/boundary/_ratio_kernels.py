@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.numba_cache import njit
 
-# Exchanges of whole blocks that may fail to lower the number of wrong signs before secrets are
-# exchanged one at a time.
+# Number of exchanges of whole blocks that may fail to reduce the number of wrong signs. After them
+# secrets are exchanged one at a time.
 BLOCK_TRIALS = 3
 # Largest number of exchanges of one secret at a time, as a multiple of the number of secrets. About
-# as many are needed as the support has secrets; after that the value that was reached counts.
+# as many are needed as the support has secrets. After the last one the value reached is taken.
 MAX_EXCHANGES = 20
 # Distance from an equality's right side, as a share, at which it counts as met.
 SAME_VALUE = 1e-6
 # Share of the mean information that is added to each secret's, so that flat directions have a
 # solution. It moves no ratio by more than about its square root.
 RIDGE = 1e-12
-# Violations of a sign below this share of the largest number are rounding.
+# A number of the wrong sign counts as rounding below this share of the largest number.
 SIGN_TOLERANCE = 1e-9
 # If the equality before leaves less than this share of an equality's norm, the rest is rounding.
 SAME_EQUALITY = 1e-12
@@ -91,8 +91,8 @@ def solve_on_support(
             share = right[c, p]
             for j in range(p + 1, size):
                 right[c, j] -= share * upper[p, j]
-    # Multipliers mu: (A J^-1 A^T) mu = A J^-1 g - b, one after the other. An equality that says the
-    # same as the one before on this support has no multiplier.
+    # Multipliers mu with (A J^-1 A^T) mu = A J^-1 g - b, found one after the other. If an equality
+    # says the same as the one before on this support, it has no multiplier.
     mu = np.zeros(r)
     schur, wanted = np.empty((r, r)), np.empty(r)
     for c in range(r):

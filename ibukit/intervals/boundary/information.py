@@ -17,10 +17,10 @@ from ibukit.tally.tally import Tally, TallyPart
 
 # Mechanisms whose reports have densities.
 CONTINUOUS = (PointReports, HistogramEncoding)
-# Probabilities below this number of their standard errors may be 0.
+# A probability that is less than this number of its standard errors may be 0.
 ERRORS_ABOVE_ZERO = 1.5
-# A report that is expected less often than this is treated as one that is expected this often: the
-# parabola would otherwise be steeper than any number of reports makes the likelihood.
+# A report that is expected less often than this is treated as if it were expected this often.
+# Otherwise the parabola would be steeper than any number of reports makes the likelihood.
 MIN_EXPECTED_REPORTS = 1.0
 
 

@@ -40,8 +40,8 @@ from ibukit.tally.tally import Tally
 
 # Number of scores that are drawn beyond a threshold's quantile: 400 in all at level 0.95.
 DRAWS_BEYOND = 20
-# Largest number of scores drawn by default. So at levels above 0.99 the threshold is less certain,
-# and above 0.9995 it is the largest ratio drawn.
+# Largest number of scores drawn by default. Because of it the threshold is less certain at levels
+# above 0.99, and above 0.9995 it is the largest ratio drawn.
 MAX_DRAWS = 2_000
 # Questions times the third power of the number of secrets up to which thresholds are drawn, which
 # takes about ten seconds: one question of 256 secrets, or all shares of 64.
@@ -53,11 +53,11 @@ MAX_THRESHOLDS = 5
 THRESHOLD_TOLERANCE = 0.05
 # If (ratio - threshold) rises by less than this for each unit of the ratio, a secant leads nowhere.
 MIN_SLOPE = 0.2
-# Share of drawn tallies which fit a sparser distribution as badly as the reports do, below which
-# that distribution is not believed.
+# A sparser distribution is not believed if the share of drawn tallies that fit it as badly as the
+# reports do is below this.
 SPARSE_P_VALUE = 0.1
-# Distance of a distribution from an end, as a share of the distance of the end from the best value,
-# within which the distribution stands for the likeliest one at the end.
+# A distribution this near to an end stands for the likeliest one at the end; the unit is the
+# distance of the end from the best value.
 SAME_END = 1e-4
 # Mass below which a secret of a fitted distribution counts as empty.
 EMPTY = 1e-9
@@ -97,7 +97,7 @@ class BoundaryRegion:
                 return 1.0
             if abs(miss) <= THRESHOLD_TOLERANCE:
                 return v if miss == 0 else self._with_ratio(w, ratio + miss)[0]
-            # The first step is to the threshold itself, as is one where secants lead nowhere.
+            # The first step goes to the threshold itself, as does one where secants lead nowhere.
             slope = (missed - miss) / (ratio - before)
             following = ratio + miss / slope if slope > MIN_SLOPE else ratio + miss
             before, missed = ratio, miss

@@ -25,9 +25,9 @@ from ibukit.intervals.comparison.profiles import (
 from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
 
-# Functionals times secrets. One comparison takes a few dozen times as long as an interval, so this
-# limit is that much smaller than the one for intervals. It stands for minutes, or up to an hour
-# where shares are 0.
+# Largest number of functionals times secrets. A comparison takes a few dozen times as long as an
+# interval, so this limit is lower than the one for intervals by that factor. At the limit a
+# comparison takes minutes, or up to an hour where shares are 0.
 MAX_FUNCTIONALS_TIMES_SECRETS = 2**22
 # A guaranteed p-value is found from above, to within this factor; and the least one looked for.
 P_VALUE_FACTOR, MIN_P_VALUE = 1.01, 1e-12

@@ -28,14 +28,14 @@ from ibukit.intervals.profile import ProfileWithWitness
 from ibukit.intervals.tilted_likelihood import likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# Angles tried by the quick iteration, and the change of the angle at which it stops. The peak is
-# flat, so the value is then right to the square of the change.
+# Number of angles that the quick iteration tries, and the change of the angle at which it stops.
+# The peak is flat, so the error of the value is then about the square of this change.
 MAX_ANGLES, ANGLE_TOLERANCE = 8, 1e-5
 # Nearness to 0 or a right angle where the quick iteration may have stopped beside the peak.
 EDGE = 1e-3
 # Change of the angle at which the slow search stops, whose peak need not be flat.
 SLOW_ANGLE_TOLERANCE = 1e-7
-# Gains that are less, for each nat, do not count.
+# The difference of two gains is divided by their sum, or by this if the sum is less.
 MIN_GAIN = 1e-300
 # Least s that is tried, so that the region has an inside; values equal within it have p-value 1.
 MIN_RADIUS = 1e-3
@@ -43,8 +43,7 @@ MIN_RADIUS = 1e-3
 MAX_RADIUS = 39.0
 # Precision of s, the square root of the likelihood ratio.
 RADIUS_TOLERANCE = 1e-7
-# An end within this of 0, for weights up to 1, counts as 0, because ends are not known more
-# sharply.
+# An end this near to 0, for weights up to 1, counts as 0: ends are not known more exactly.
 ZERO_TOLERANCE = 2e-9
 
 
@@ -126,7 +125,7 @@ def equality_p_value(first: Sample, second: Sample, w: Floats) -> float:
         return 1.0
     above = gap(high)
     while above < 0 and high < MAX_RADIUS:
-        # The gap closes about linearly in s: extrapolate, and a little beyond.
+        # The gap closes about linearly in s, so extrapolate, and go a little beyond.
         guess = high + 1.1 * (high - low) * above / (below - above) if above > below else math.inf
         low, below, high = high, above, min(max(guess, 1.01 * high), MAX_RADIUS)
         above = gap(high)

@@ -341,7 +341,7 @@ def reach(
     result = np.ones(len(counts), np.bool_)
     b, b_of_v = back(whole, start[0]), back(equalities, start_of_v[0])
     fitted_at_start, fitted_v_at_start = times(start[0], rows), times(start_of_v[0], rows_of_v)
-    # All bounds of the starts are sums of these, for every tally.
+    # For every tally all bounds of the starts are sums of these logarithms.
     logs, logs_v = np.log(fitted_at_start), np.log(fitted_v_at_start)
     of_weights, of_weights_v = np.log(start[2]), np.log(start_of_v[2])
     total, total_v = np.log((b * start[3]).sum()), np.log((b_of_v * start_of_v[3]).sum())
@@ -357,7 +357,7 @@ def reach(
             low_v += share * logs_v[report]
             high_v += share * (log - of_weights_v[report])
         free, fixed = taken(rows, seen), taken(rows_of_v, seen)
-        # Reports that were not seen leave the sums M lam, and the slacks grow by their part.
+        # Reports that were not seen drop out of the sums M lam, and the slacks grow by their terms.
         theta, slack, weights, y = start[0].copy(), start[1].copy(), start[2][seen], start[3].copy()
         slack += back(rows, np.where(counts[i] == 0, start[2], 0.0))
         theta_v, slack_v = start_of_v[0].copy(), start_of_v[1].copy()

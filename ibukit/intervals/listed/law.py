@@ -19,9 +19,9 @@ from ibukit.mechanisms.draws import drawable
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally
 
-# Probabilities of all parts together, and secrets, up to which the likelihoods of drawn tallies are
-# maximised in compiled loops of k^2 m operations; beyond them it is faster to draw people and to
-# leave each tally to the solvers of single ones.
+# Numbers of probabilities, in all parts together, and of secrets up to which compiled loops of k^2
+# m operations maximise the likelihoods of drawn tallies. Beyond them it is faster to draw people
+# and to leave each tally to the solvers of single ones.
 MAX_LISTED_ENTRIES = 2**15
 MAX_LISTED_SECRETS = 64
 # Number of tallies up to which all of them are weighed, which takes as long as a few times 400

@@ -30,8 +30,8 @@ from ibukit.intervals.profile import Profile
 from ibukit.intervals.resampling import rank_of, seeded
 from ibukit.intervals.tilted_likelihood import Likelihood
 
-# Evenly spaced answers that are tested between the estimate and what is out for certain, by draws
-# and by all tallies.
+# Evenly spaced answers between the estimate and what is excluded for certain: the number tested by
+# draws, and the number tested by all tallies.
 ANSWERS_BY_DRAWS, ANSWERS_BY_TALLIES = 24, 100
 # Error allowed in a drawn ratio, and in the observed one: ratios that differ by less are ties.
 DRAWN_TOLERANCE, OBSERVED_TOLERANCE = 0.01, 1e-4
@@ -40,11 +40,11 @@ DRAWN_TOLERANCE, OBSERVED_TOLERANCE = 0.01, 1e-4
 END_TOLERANCE = 0.4
 # The weights of all tallies count as being as precise as a simulation of this many draws.
 EQUIVALENT_DRAWS = 10**6
-# Probability of rejecting too early what all draws might accept.
+# Probability of rejecting, after some of the draws, what all draws might accept.
 EARLY_REJECTION = 1e-3
 # Tallies drawn before it is asked whether more are needed.
 DRAWS_AT_ONCE = 45
-# Tallies weighed at a time, where all are weighed: mostly the most likely ones are enough.
+# Number of tallies weighed at a time, if all are weighed: mostly the most likely are enough.
 TALLIES_AT_ONCE = 64
 # Complementarity theta_x s_x, in reports, at which the searches of drawn tallies begin.
 CENTRE_IN_REPORTS = 0.3

@@ -59,8 +59,7 @@ class JointProfile:
     def highest(self, w: Floats) -> float:
         """Return the upper end of w . theta."""
         least, most = float(w.min()), float(w.max())
-        # The rows in the order of their weights: the second secret is the one with the larger
-        # weight.
+        # The rows are in the order of their weights: the second secret has the larger one.
         return least + (most - least) * self._last(self._trials[np.argsort(w)])
 
     def _last(self, trials: Floats) -> float:

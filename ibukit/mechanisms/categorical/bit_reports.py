@@ -61,7 +61,7 @@ class BitsInBlocks(WholeRows):
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         values = super().code_reports(reports)
-        # In files the bits are texts, alone or beside a number.
+        # In files the bits of a report are a text, alone or beside a number.
         if values.dtype.kind in "OUT" and values.ndim in (1, 2) and len(values):
             return self._read_texts(values)
         return values

@@ -165,10 +165,10 @@ class HadamardResponse(FiniteMechanism):
         n, b = len(secrets), self.order
         rows, uniform, column = self._rows[secrets], rng.random(n), rng.integers(0, b, n)
         row, block = rows & (b - 1), rows // b
-        # One uniform number decides between a column of the secret's set, one of its block with the
-        # other sign, and (`away`) any column of another block. The column is drawn uniformly; if
-        # its sign is the wrong one, flipping in it the lowest bit of the row gives a uniform column
-        # of the other sign.
+        # One uniform number decides between a column of the secret's set, a column of its block
+        # with the other sign, and (`away`) any column of another block. The column is drawn
+        # uniformly. If its sign is wrong, flipping its bit at the place of the row's lowest 1 gives
+        # a uniform column of the other sign.
         wants_minus = uniform >= 1 / (1 + self._false_odds)
         wrong = (np.bitwise_count(row & column) % 2 == 1) != wants_minus
         column = np.where(wrong, column ^ (row & -row), column)

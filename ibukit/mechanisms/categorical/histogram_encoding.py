@@ -127,9 +127,9 @@ class HistogramEncoding(Mechanism):
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they "
                 f"may have at most {MAX_DENSITIES} entries; tally fewer, drawn from them at random"
             )
-        # The density given x differs from that of noise alone only by |z_x| - |z_x - 1| = 2
-        # clip(z_x, 0, 1) - 1. The channel has e^(eps (clip - 1)), at most 1; `log_scale` has the
-        # rest.
+        # The density given x differs from that of noise alone only by |z_x| - |z_x - 1|, which is 2
+        # clip(z_x, 0, 1) - 1. The channel has e^(eps (clip - 1)), which is at most 1; the rest is
+        # in `log_scale`.
         numbers = np.clip(reports, 0.0, 1.0) - 1
         numbers *= self.epsilon
         return RowMajorChannel(np.exp(numbers, out=numbers))

@@ -194,9 +194,9 @@ def _solve(distances: Floats, epsilon: float) -> Floats | None:
 
 def _infeasible_message(distances: Floats, epsilon: float) -> str:
     """Error message that names an epsilon at which the mechanism exists."""
-    # At an epsilon of at least `certain` the other entries of each row of exp(-eps d) sum to at
-    # most 1/2, which is enough (see the Notes of the class). Below it, bisection finds one
-    # threshold of perhaps many.
+    # If epsilon is at least `certain`, the other entries of each row of exp(-eps d) sum to at most
+    # 1/2, which is enough (see the Notes of the class). Below it there may be many thresholds, of
+    # which bisection finds one.
     k = len(distances)
     certain = float(np.log(2 * (k - 1)) / distances[~np.eye(k, dtype=bool)].min())
     low, high = epsilon, max(certain, epsilon)

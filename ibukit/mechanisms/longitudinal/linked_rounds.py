@@ -139,8 +139,8 @@ class LinkedRounds(Mechanism):
 
         It is in nats, and holds for all pairs of secrets.
         """
-        # L grows with s, so two secrets' probabilities differ most for a report with T ones of one
-        # secret's bit, and none of the other's.
+        # L grows with s, so the probabilities under two secrets differ most for a report in which
+        # one secret's bit has T ones and the other's has none.
         own, other = self._log_laws
         return float(own[-1] - other[-1] - (own[0] - other[0]))
 

@@ -181,9 +181,9 @@ def _describe_reports(mechanism: FiniteMechanism) -> str:
 
 def _average_response(responses: list[RandomizedResponse], weights: Floats) -> float:
     """The level eps[n] of the average of k-RRs, eq. (11) of the paper."""
-    # e^eps[n] = 1 + contrast / lie with the average contrast (truth - lie) and the average lie:
-    # nothing cancels for the smallest levels. Lies are counted in units of e^-least, so that those
-    # of the largest levels are not 0.
+    # e^eps[n] is 1 + contrast / lie, with the averages of the contrast (truth - lie) and of the
+    # lie, so nothing cancels for the smallest levels. Lies are counted in units of e^-least, so
+    # that the lies of the largest levels are not 0.
     used = [
         (share, response) for share, response in zip(weights, responses, strict=True) if share > 0
     ]

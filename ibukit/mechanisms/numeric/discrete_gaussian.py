@@ -129,7 +129,7 @@ class DiscreteGaussian(GaussianNoise):
         if self.sigma < WIDE_SIGMA:
             z = np.arange(1, math.ceil(MAX_TERM * WIDE_SIGMA) + 1)
             return float(2 * (z**2 * np.exp(-(z**2) / (2 * self.sigma**2) - self._log_total)).sum())
-        # The second derivative of the same formula.
+        # This follows from the second derivative of the formula in `_log_total`.
         s2 = self.sigma**2
         dual = math.exp(-2 * math.pi**2 * s2) if self.sigma < MAX_TERM else 0.0
         return s2 * (1 - 8 * math.pi**2 * s2 * dual / (1 + 2 * dual))

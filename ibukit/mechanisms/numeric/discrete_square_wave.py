@@ -72,7 +72,7 @@ class DiscreteSquareWave(FiniteMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet))
         k = arguments.whole("number of secrets", len(self.alphabet), 2)
-        # The limit is that of k-RR: at an epsilon so large, b is 0.
+        # The limit is that of k-RR, because b is 0 at so large an epsilon.
         self._keep(
             epsilon=check_epsilon(self.epsilon, lambda eps: (k - 1) / (k - 1 + math.exp(eps)))
         )

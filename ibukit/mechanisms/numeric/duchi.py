@@ -17,9 +17,9 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
-# Distance, in units in the last place, within which a number counts as one of the two points: other
-# programs round them differently. A piecewise report is this near to one of the points with a
-# probability of 1e-14.
+# A number counts as one of the two points if it is this near, in units in the last place: other
+# programs round the points differently. A piecewise report comes this near to one of the points
+# with a probability of 1e-14.
 MAX_ULPS = 8
 
 

@@ -22,8 +22,8 @@ class GaussianPoints(GaussianNoise, PointReports):
     @property
     @override
     def side(self) -> float:
-        # The bound below is about 1 for squares of this side, and near 1e-4 for a 64th of it, which
-        # is the smallest side in which reports are merged.
+        # For squares of this side the bound below is about 1. For a 64th of it, the smallest side
+        # in which reports are merged, it is near 1e-4.
         if not self.diameter:
             return self.sigma
         return min(self.sigma, 8 * self.sigma**2 / self.diameter)

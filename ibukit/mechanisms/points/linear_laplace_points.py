@@ -70,7 +70,7 @@ class LinearLaplacePoints(PointReports):
     metric = True
     dimension: ClassVar[int] = 1
     report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
-    # Fewer than for other noise, because merging costs next to nothing on a line, and iterations
+    # This is less than for other noise: on a line merging costs next to nothing, and iterations
     # over many reports take minutes.
     most_entries: ClassVar[int] = 2**22
 

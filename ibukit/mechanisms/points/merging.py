@@ -31,8 +31,8 @@ def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
     """Merge the points, shape (n, d), in each square of a grid of squares of the given side."""
     group, first = _groups(np.floor(points / side))
     total = np.bincount(group, counts)
-    # Means are taken of differences from one point of the square: far from 0 they would lose
-    # digits.
+    # Means are taken of differences from one point of the square: means of points far from 0 would
+    # lose digits.
     origin = points[first]
     offsets = points - origin[group]
     means = np.stack([np.bincount(group, counts * offset) / total for offset in offsets.T], axis=1)
@@ -66,7 +66,7 @@ def merge_until_few(points: Floats, counts: Floats | Ints, side: float, most: in
     """Merge in the smallest squares, of 1 to 1/64 of the side, that leave at most `most` points."""
     finest = side
     for halvings in range(1, MAX_HALVINGS + 1):
-        # Squares are counted first: means and distances are needed of one size of squares only.
+        # At first squares are only counted: means and distances are needed for one size only.
         _, first = _groups(np.floor(points / (side / 2**halvings)))
         if len(first) > most:
             break

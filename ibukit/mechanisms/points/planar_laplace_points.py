@@ -105,7 +105,7 @@ class PlanarLaplacePoints(PointReports):
         value at the mean by at most eps r, and above it by at most (eps |t|)^2 / 2, by Hoeffding's
         lemma.
         """
-        # `room` is rho - |t|; where it is 0 or less only r <= 2 |t| is left.
+        # `room` is rho - |t|. Where it is not positive, only the bound r <= 2 |t| is left.
         t = merged.apart
         room = nearest_distance(self.alphabet, means)[merged.group] - t
         curved = np.divide(t**2 / 2, room, out=np.full(len(t), np.inf), where=room > 0)

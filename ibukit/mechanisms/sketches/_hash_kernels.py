@@ -40,7 +40,7 @@ def mix(word: np.uint64) -> np.uint64:
 def bucket_of(word: np.uint64, g: np.uint64) -> np.uint64:
     """The bucket 0..g-1 of a word, for g below 2^32, without bias."""
     # The bucket is floor(word g / 2^64), the high half of the product. Words whose low half is
-    # below 2^64 mod g would give some buckets one word more than others: they are replaced.
+    # below 2^64 mod g would give some buckets one word more than others, so they are replaced.
     while True:
         middle = (word >> np.uint64(32)) * g + (((word & LOW_HALF) * g) >> np.uint64(32))
         low = word * g
@@ -96,7 +96,7 @@ def _support(
         for i in range(bucket, k, g):
             row[order[i] >> 3] |= np.uint8(128 >> (order[i] & 7))
         return
-    # Word x + 1 of the stream is that of secret x: the stream is run through once, eight secrets to
+    # Secret x has word x + 1 of the stream. The stream is run through once, and eight secrets fill
     # a byte.
     wanted, size = np.uint64(bucket), np.uint64(g)
     word = key

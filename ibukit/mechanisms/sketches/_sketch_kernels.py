@@ -122,8 +122,8 @@ def farthest_filters(
 ) -> float:
     """The largest |Bx without By| own + |By without Bx| other over all cohorts and pairs."""
     places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
-    # The bound: if there are enough bits, two filters of `size` bits each share none. A pair that
-    # reaches this bound up to rounding ends the search.
+    # If there are enough bits, two filters of `size` bits each may share none: this gives the
+    # bound. A pair that reaches the bound up to rounding ends the search.
     size = min(hashes, bits)
     bound = (1 - 1e-12) * (size * max(own, other) + min(size, bits - size) * min(own, other))
     largest = 0.0
@@ -137,7 +137,7 @@ def farthest_filters(
                     for j in range(sizes[y]):
                         if places[x, i] == places[y, j]:
                             shared += 1
-                # The numbers of bits of x alone and of y alone, each in both roles.
+                # The numbers of bits of x alone and of y alone: the pair counts in both orders.
                 a, b = sizes[x] - shared, sizes[y] - shared
                 largest = max(largest, a * own + b * other, b * own + a * other)
             if largest >= bound:

@@ -45,8 +45,8 @@ class Sketch(RowReports):
             if value > MAX_SIZE:
                 raise ValueError(f"{name} must be at most 2^31 - 1, got {value}")
             self._keep(**{name: value})
-        # This goes row by row, so that not all buckets are kept if the first row tells secrets
-        # apart.
+        # The rows are tried one by one, so that not all buckets are kept if the first row already
+        # tells secrets apart.
         if not any(
             (own != own[0]).any()
             for row in range(self.rows)

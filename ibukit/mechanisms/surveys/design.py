@@ -80,7 +80,7 @@ class SurveyDesign(FiniteMechanism):
 def two_labels(labels: Any) -> Alphabet:
     """Return the alphabet of the labels (no, yes)."""
     alphabet = as_alphabet(labels)
-    # The labels of a grid are rows of two numbers, which would be no labels of pairs.
+    # The labels of a grid are rows of two numbers, which `sensitive` cannot use as keys.
     if len(alphabet) != 2 or alphabet.values.ndim != 1:
         raise AlphabetMismatch(
             "labels must be two, that of people without the sensitive attribute and that of people "

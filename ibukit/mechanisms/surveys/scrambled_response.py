@@ -20,7 +20,7 @@ from ibukit.mechanisms.base import FiniteMechanism
 
 # Largest absolute value of a number. Products of numbers above 1e154 overflow.
 MAX_NUMBER = 1e150
-# A number x of one's own and a random one s make a report.
+# A report is made of the user's own number x and a random number s.
 SCRAMBLES = {
     "replace": lambda x, s: s + 0 * x,
     "add": lambda x, s: s + x,

@@ -58,7 +58,7 @@ MAX_TAKEN = 4.0
 SLOW = 0.5
 # Weight e of the length of a step.
 LENGTH_WEIGHT = 1e-8
-# Below this excess the support of few zeros can be told.
+# If the excess is below this and there are few zeros, the support can be told.
 NEAR = 1e-3
 
 

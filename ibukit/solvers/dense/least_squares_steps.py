@@ -37,11 +37,11 @@ LATER_WORK_SHARE = 0.4
 PATH_STEPS = 10
 PATH_PASSES = 160
 PATH_CALLS = 1e7
-# A multiplication of a small system takes as long as so many of a large product.
+# A multiplication in a small system takes as long as this number of them in a large product.
 COST_OF_SMALL_SYSTEM = 10
 # Candidates at equal steps for the first step.
 FIRST_CANDIDATES = 20
-# Share of the secrets from which the first candidates count as many.
+# If the first candidates are at least this share of the secrets, they count as many.
 MIN_MANY = 0.25
 # At a rougher tolerance the path takes few steps. For half of a sample of random shapes, least
 # squares take 1.4 times as long as the path at 1e-3. At 1e-4 they take 1.2 times as long, or .1 ms
@@ -70,7 +70,7 @@ UNSURE_MASS = 1e-9
 # here would depend on the order of the secrets.
 CLEARLY_BELOW = 1e-6
 # Every maximiser phi has sum_x phi_x g_x >= 1. So if g is at most 1 + e, and at most 1 - b on the
-# secrets without mass, phi has at most the mass e / b on them; up to this it is negligible.
+# secrets without mass, phi has at most the mass e / b on them. Up to this number it is negligible.
 MAX_MASS_ELSEWHERE = 1e-4
 
 
@@ -136,7 +136,7 @@ def maximise(
         # This is faster than nu.min(), which goes through a Python wrapper.
         if not nu[nu.argmin()] > MIN_FITTED:
             return None
-        # Of few secrets all may have mass, and then no least squares are needed.
+        # If there are few secrets, all may have mass; then no least squares are needed.
         aim = (
             _newton_aim(matrix, theta, g, roots / nu)
             if (few or step > 0) and theta[g.argmax()] > 0
@@ -171,7 +171,7 @@ def maximise(
         worst = excess
         for _ in range(MAX_HALVINGS):
             fit = np.dot(point, matrix)
-            # A fit that is not positive makes it infinite or NaN, and the step is halved.
+            # If the fit is not positive, this is infinite or NaN, and the step is halved.
             reached = float(np.dot(q, np.log(fit)))
             if reached >= likelihood - MEAN_ROUNDING:
                 break

@@ -117,7 +117,7 @@ def _keep_better(
     active: NDArray[np.int64],
 ) -> None:
     """Certify the points, with and without exact zeros, and keep those that are better."""
-    # Where the slack is larger than the mass, the maximiser is likely to have none.
+    # A secret with more slack than mass is likely to have no mass at the maximiser.
     for candidate in (x, np.where(x < s, 0.0, x)):
         mass = candidate.sum(axis=1, keepdims=True)
         point = candidate / np.where(mass > 0, mass, 1.0)

@@ -44,7 +44,7 @@ def maximise_parabola(hessian: Floats, b: Floats, start: Floats, max_work: float
     work = 0.0
     while work <= max_work:
         at = on.nonzero()[0]
-        # The calls for a small system take as long as one of order 40.
+        # A small system takes as long as one of order 40, because of the calls.
         work += max(len(at), 40) ** 3 / 3
         if len(at):
             _, solution, failed = dposv(hessian[np.ix_(at, at)], b[at])

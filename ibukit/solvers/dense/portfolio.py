@@ -24,7 +24,7 @@ MAX_CANDIDATES = 0.25
 MAX_MASS_ELSEWHERE = 1e-6
 MIN_ENTRIES_TO_CHOOSE_FROM = 20_000
 
-# The path of a model, its frequencies and tolerance, and whether it is tried again more cautiously.
+# Function of a model, its frequencies, the tolerance, and whether to try again more cautiously.
 Path = Callable[[DenseModel, Floats, float, bool], tuple[Floats, int]]
 
 

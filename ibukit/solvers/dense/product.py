@@ -50,7 +50,7 @@ def lower_product(rows: Singles) -> Singles:
            [2., 5.]], dtype=float32)
     """
     rows = np.ascontiguousarray(rows, dtype=np.float32)
-    # BLAS reads Fortran order, so R in C order is its R^T.
+    # BLAS reads Fortran order, in which the array of R in C order is R^T.
     n, k = (ctypes.c_int(length) for length in rows.shape)
     product = np.zeros((k.value, k.value), dtype=np.float32, order="F")
     stride, one, zero = ctypes.c_int(max(1, k.value)), ctypes.c_float(1), ctypes.c_float(0)
@@ -64,6 +64,6 @@ def fits(product: Singles, image: Floats) -> bool:
     The image is R^T (R x) in double precision, so a wrong product does not fit.
     """
     x = probe(len(product))
-    # A sum that overflows is not finite, so it does not fit.
+    # A sum that overflows is not finite, so such a product does not fit.
     with np.errstate(all="ignore"):
         return agrees(product @ x + x @ product - product.diagonal() * x, image)

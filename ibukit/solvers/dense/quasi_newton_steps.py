@@ -37,7 +37,7 @@ from ibukit.solvers.dense.least_squares_steps import (
 # Secrets, and entries of the matrix, below which the path costs as little as the gradients.
 MIN_SECRETS = 100
 MIN_ENTRIES = 30_000
-# Entries below which other methods are as fast if there are more secrets than reports.
+# If there are more secrets than reports, other methods are as fast below this number of entries.
 MIN_ENTRIES_OF_MANY = 2_000_000
 # Number of first gradients: for each secret, and at least. After them max g - 1 has to be below
 # FIRST_EXCESS, and below SHARE_LEFT times its value that number of gradients before. MAX_GRADIENTS

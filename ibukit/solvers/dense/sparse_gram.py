@@ -9,8 +9,8 @@ from ibukit._ground.arguments import Floats
 
 # Entries from which a product by BLAS costs more than the search for zeros.
 MIN_ENTRIES = 2**14
-# A pair of entries in a sparse product costs as much as 200 multiplications in BLAS. Listing it
-# costs more, once.
+# A pair of entries in a sparse product costs as much as 200 multiplications in BLAS. Listing the
+# pair, which is done once, costs more.
 COST_OF_PAIR = 200
 
 
@@ -27,8 +27,8 @@ class SparseGram:
         k, s = matrix.shape
         if k * s < MIN_ENTRIES:
             return None
-        # Booleans are counted in a quarter of the time. By the mean number m of nonzero entries of
-        # a report, there are at least s m^2 / 2 pairs (Jensen).
+        # Counting booleans takes a quarter of the time. If a report has m nonzero entries on
+        # average, there are at least s m^2 / 2 pairs (Jensen).
         nonzero = matrix != 0
         if np.count_nonzero(nonzero) ** 2 * COST_OF_PAIR > 2 * (k * s) ** 2:
             return None

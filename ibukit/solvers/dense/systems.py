@@ -27,11 +27,11 @@ from ibukit.solvers.dense.sparse_gram import SparseGram
 # Reports for each secret below which the system in the reports is faster: it costs s^2 k + s^3 / 3
 # multiplications, and the system in the secrets k^2 s + k^3 / 3.
 MAX_REPORTS_PER_SECRET = 0.85
-# Secrets from which solving for some of them one by one saves time.
+# Number of secrets from which on it saves time to solve for some of them one by one.
 MIN_K_TO_SHRINK = 48
-# If some d is smaller, the solution by reports cancels so many digits that it is refined.
+# If some d is below this, the solution by reports cancels so many digits that it is refined.
 MIN_D_WITHOUT_REFINEMENT = 1e-6
-# Ratio of a d to the secret's own entry of M diag(w) M^T below which it is rounding.
+# A d below this share of the secret's own entry of M diag(w) M^T is rounding.
 MIN_D_RATIO = 1e-15
 
 
@@ -62,7 +62,7 @@ class Systems:
             solve = self._in_reports(w, d)
             if solve is not None:
                 return solve
-            # It will fail further on as well, where some d are smaller still.
+            # The system in the reports would also fail further on, where some d are smaller still.
             self._by_reports = False
         if not can_solve_in_secrets(k, s):
             return None

@@ -92,7 +92,7 @@ def _fill(peaks: Floats, curvature: Floats) -> Floats:
     on = np.flatnonzero(peaks > -np.inf)
     dry_from = peaks[on] * curvature[on]
     order = on[np.argsort(-dry_from, kind="stable")]
-    # The level at which the first secrets of this order share the mass.
+    # Each entry is the level at which the secrets up to this place in the order share the mass.
     levels = (np.cumsum(peaks[order]) - 1) / np.cumsum(1 / curvature[order])
     n_wet = int(np.count_nonzero(levels < peaks[order] * curvature[order]))
     wet = order[:n_wet]

@@ -26,12 +26,12 @@ from ibukit.fisher_information import contrasts
 
 # Waves of a batch, and perturbed columns of a round, for each moment that the columns are to match.
 WAVES_PER_MOMENT, PERTURBED_PER_MOMENT = 0.15, 0.25
-# With reflections moments are few: this number is added to both.
+# This number is added to both, because reflections leave few moments to match.
 MIN_STARTS = 80
 # Number of batches; later ones would add little. The tangent of a batch has this share of the
 # relaxation's J.
 BATCHES, RELAXATION_SHARE = 5, 0.5
-# Heights of waves as multiples of the covariance's, and standard deviations of perturbations in
+# Factors that multiply the waves drawn from a Gaussian, and standard deviations of perturbations in
 # units of the shortest step.
 WAVE_HEIGHTS, PERTURBATION_SIZES = (1.0, 2.0, 4.0), (0.2, 0.5)
 # Standard deviation of nearly constant columns, in units of the shortest step.

@@ -11,7 +11,7 @@ from ibukit.design.optimal.column_weights import reach
 from ibukit.design.optimal.grids.patches import Patch
 from ibukit.design.optimal.whitening import Pairs
 
-# The first forms are this multiple of the ones that are 0 at some extremal column.
+# The constant of a first form is raised by this multiple of what makes it 0 at some column.
 FIRST_FORM_SCALE = 1.2
 # Least slack of a product at the start.
 MIN_FIRST_SLACK = 0.1

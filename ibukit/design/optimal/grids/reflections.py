@@ -108,8 +108,8 @@ def _symmetries(distances: Floats, theta: Floats) -> list[Ints]:
             if len(found) > MAX_SYMMETRIES:
                 break
             continue
-        # Candidates for the image of secret x: of its probability and distances, not taken yet, and
-        # at the right distances from all images chosen so far.
+        # A candidate for the image of secret x has the probability and the distances of x, is not
+        # taken yet, and is at the right distances from all images chosen so far.
         fits = same[x].copy()
         fits[chosen] = False
         fits &= (lengths[:, chosen] == lengths[x, :x]).all(axis=1)
