@@ -80,7 +80,7 @@ DOORS = {
         "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files,"
         " of a folder, or of all files whose names match a pattern. Folders with names such as "
         "`version=1` become columns, and names that begin with `_` or `.` are skipped. A string is "
-        "taken for the label, number or key that is written in the same way. Rows of bits are "
+        "read as the label, number or key that it spells. Rows of bits are "
         "strings, lists or a column for each bit. On a grid the columns are lat and lon, x and y, "
         "or row and col, in any order, or, in a GeoDataFrame, one column of geometries. If two "
         "columns have other names, integers in them are read as (row, column) and floats as "
