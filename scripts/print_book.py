@@ -183,7 +183,7 @@ TRIALS = {
 
 
 def self_test() -> list[str]:
-    """The trials whose result is not the one that they deserve."""
+    """The trials that are judged wrongly."""
     wrong = []
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         for name, (body, _) in TRIALS.items():
