@@ -1,11 +1,10 @@
 """Race `mle` on dense channels that it was not built for, beside Clarabel and BLAS.
 
-    python -m benchmarks.dense
-
-Clarabel is asked through cvxpy, on the problem and on its dual, and through its own Python
-interface, which saves the time that cvxpy takes. `mle` is asked for the gap that each of these ways
-reached. `limit` is the time of an iteration of `mle` in units of the two calls of BLAS that it
-cannot do without: the product that forms the system and its Cholesky factor.
+Run it by `python -m benchmarks.dense`. Clarabel is asked through cvxpy, on the problem and on its
+dual, and through its own Python interface, which saves the time that cvxpy takes. `mle` is asked
+for the gap that each of these ways reached. `limit` is the time of an iteration of `mle` in units
+of the two calls of BLAS that it cannot do without: the product that forms the system and its
+Cholesky factor.
 """
 
 from __future__ import annotations
