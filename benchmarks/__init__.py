@@ -1,3 +1,1 @@
-"""Time and memory of `ibukit.mle` beside its peers,
-and against the size of the problem; see README.md.
-"""
+"""Time and memory of `ibukit.mle` beside its peers and by the problem's size: see README.md."""

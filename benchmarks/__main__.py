@@ -1,8 +1,7 @@
-"""`make bench`: every workload's race, cost against k, first-call time,
-the bars, and parts of their own.
+"""`make bench`: the races of all workloads, cost against k, first calls, the bars, and other parts.
 
-Its last lines say how long each step took, and which ended with an error; then the command ends
-with 1.
+The last lines say how long each step took, and which steps ended with an error; if any did, the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from benchmarks.workloads import STRUCTURES, WORKLOADS
 
 RESULTS = HERE / "results"
 QUICK = ("W1", "W2-1", "W3-1e6", "W4-20", "W5", "W6-line-1e5", "mixed")
-# in processes of their own, and their failure is no other's
+# these run in processes of their own, so that one that fails stops no other
 PARTS = (
     *("protocol_solvers", "libraries", "figure9", "gibbs", "threads"),
     *(

@@ -16,8 +16,8 @@ DENSE = {
     "W5": "ibukit",
 }
 PARTS = ("mixed, k-RR", "mixed, truncated geometric", "mixed, RAPPOR")
-# ten times the size may take a little more than ten times as long, because it no longer fits in the
-# cache
+# a problem of ten times the size may take a little more than ten times as long, because it no
+# longer fits in the cache
 LINEAR = 1.15
 
 
@@ -87,7 +87,7 @@ def _dense(races: Races, name: str, who: str) -> list[Bar]:
     conic = min(races.starting(name, "cvxpy + Clarabel"), key=lambda row: row.seconds, default=None)
     plain = races.get(name, "numpy IBU")
     bars = _certified(races, name, 1e-10, who)
-    # at the gap that Clarabel reaches, which is rarely as small as ours
+    # compare at the gap that Clarabel reaches, which is rarely as small as ours
     loose = races.get(name, "ibukit, to 1e-6")
     if ours and conic and loose and loose.gap <= conic.gap and loose.seconds < ours.seconds:
         ours, full = loose, ours

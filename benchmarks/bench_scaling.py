@@ -1,5 +1,6 @@
-"""Cost against k, each structure on its own:
-run by pytest-benchmark, which also keeps and compares runs.
+"""Cost against k, for each structure on its own.
+
+The measurements are run by pytest-benchmark, which also keeps and compares runs.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Standard errors of all cells of a plane without a matrix,
-beside those by the matrix and those of single cells.
+"""Standard errors of all cells of a plane without a matrix, beside those found in two other ways.
 
     .venv/bin/python -m benchmarks.cell_errors [--quick]
 
-The people of `benchmarks.planes` with planar geometric noise, exactly remapped; half of them
-everywhere alike, so that every report is made. Writes results/cell_errors.csv: CPU seconds for all
-cells, for one cell alone (the mean of sixteen, solved with bounds that agree to 1e-6), how far the
-errors of the sixteen differ at most, and the seconds of the matrix and how far its errors differ at
-most, where it has at most 5,000 secrets.
+The other two ways are the matrix, and one solution for each single cell. The people are those of
+`benchmarks.planes`, with planar geometric noise, exactly remapped; half of them are spread evenly
+over all cells, so that every report is made. Writes results/cell_errors.csv: CPU seconds for all
+cells, CPU seconds for one cell alone (the mean of sixteen, solved with bounds that agree to 1e-6),
+and the largest difference of the errors at the sixteen cells; and, where there are at most 5,000
+secrets, the seconds of the matrix and the largest difference from its errors.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def reports(side: int, epsilon: float) -> tuple[ik.Tally, np.ndarray]:
 
 
 def farthest_off(some: np.ndarray, others: np.ndarray) -> float:
-    """Of standard errors, from their squares, as a share."""
+    """The largest relative difference of standard errors, given their squares."""
     return float(f"{np.abs(np.sqrt(some / others) - 1).max():.1e}")
 
 
@@ -52,7 +52,7 @@ def measured(side: int, epsilon: float) -> dict[str, object]:
     found: list[tuple[np.ndarray, float]] = []
     memory = peak_bytes(lambda: found.append(clocked(lambda: plane_cell_variances(tally, theta))))
     ((variances, seconds),) = found
-    # corners and sides, where it is least exact, and others
+    # corners and a side, where the way without a matrix is least exact, and other cells
     rng = np.random.default_rng(SEED)
     edge = [0, side - 1, side * (side - 1), side * side - 1, side // 2]
     cells = np.append(edge, rng.integers(0, side * side, N_SINGLE - len(edge)))

@@ -1,10 +1,10 @@
-"""What the first call of a session costs:
-with the kernels still to be compiled, and with them in numba's cache.
+"""The cost of a session's first call, with the kernels still to be compiled, and with them cached.
 
-A short line is worked out by plain Python, so a line that is compiled for has a row of its own.
+The cache is numba's. A short line is worked out by plain Python, so a line that is long enough to
+be compiled for has a row of its own.
 
-Run as a program with the name of a structure, it is the session; it prints three numbers of CPU
-seconds.
+Run as a program with the name of a structure, this file is the session; it prints three numbers of
+CPU seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 USERS = 20_000
-# Structures that are drawn by their mechanism, which also compiles.
+# Structures whose reports are drawn by their mechanism, which also compiles.
 ROWS = ("local hashing", "count mean sketch")
 # Hash functions and buckets.
 SKETCH = {"count mean sketch": (256, 256)}
@@ -54,7 +54,7 @@ def session(structure: str) -> list[float]:
 
 
 def measure(structures: list[str], limit: float = 120.0) -> pd.DataFrame:
-    """A fresh process with an empty cache, then another with what the first one left."""
+    """Time a fresh process with an empty cache, then another with the cache that the first left."""
     rows = []
     for structure in structures:
         row: dict[str, object] = {"structure": structure}

@@ -1,8 +1,9 @@
-"""Count once how many steps plain IBU takes to a certified gap:
-python -m benchmarks.count_steps (about six minutes).
+"""Count once how many steps plain IBU takes to a certified gap.
 
-The counts are exact and the same on every machine up to rounding, so they are kept in
-results/ibu_steps.csv.
+    python -m benchmarks.count_steps
+
+This takes about six minutes. The counts are exact and the same on every machine up to rounding, so
+they are kept in results/ibu_steps.csv.
 """
 
 from __future__ import annotations
@@ -22,9 +23,7 @@ COUNT = ("W1", "W2-0.2", "W2-1", "W2-3", "W4-20", "W5")
 
 
 def count(columns: np.ndarray, q: np.ndarray, gaps: tuple[float, ...] = GAPS) -> dict[float, int]:
-    """Gap -> steps from the uniform start until the gap is reached;
-    those not reached in time are left out.
-    """
+    """Gap -> steps from the uniform start to it, without the gaps that are not reached in time."""
     theta, steps, reached = np.full(len(columns), 1 / len(columns)), 0, {}
     start = time.process_time()
     for tol in sorted(gaps, reverse=True):

@@ -1,10 +1,10 @@
-"""`python -m benchmarks.dense`:
-`mle` on kinds of dense channels that it was not built for, beside Clarabel and BLAS.
+"""Race `mle` on dense channels that it was not built for, beside Clarabel and BLAS.
 
-Clarabel is asked through cvxpy, on the problem and on its dual, and through its own Python
-interface, which saves the time that cvxpy takes. `mle` is asked for the gap that each of them
-reached. `limit` is an iteration of ours in units of the two calls of BLAS that it cannot do
-without: the product that forms the system and its Cholesky factor.
+Run it by `python -m benchmarks.dense`. Clarabel is asked through cvxpy, on the problem and on its
+dual, and through its own Python interface, which saves the time that cvxpy takes. `mle` is asked
+for the gap that each of these ways reached. `limit` is the time of an iteration of `mle` in units
+of the two calls of BLAS that it cannot do without: the product that forms the system and its
+Cholesky factor.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Kind:
         )
 
     def gap(self, theta: np.ndarray) -> float:
-        """max g - 1 on the vector made a distribution: nobody's own claim counts."""
+        """max g - 1 on the vector made a distribution: no solver's own claim counts."""
         theta = np.maximum(theta, 0)
         with np.errstate(divide="ignore"):
             return float((self.columns @ (self.q / (theta / theta.sum() @ self.columns))).max() - 1)
 
 
 def by_cvxpy(kind: Kind, dual: bool) -> Callable[[], Answer]:
-    """As in the race of the workloads, with a problem that was not solved before."""
+    """A call of cvxpy, as in the race of the workloads, on a problem that was not solved before."""
     import cvxpy as cp
 
     if dual:
@@ -94,9 +94,7 @@ def by_cvxpy(kind: Kind, dual: bool) -> Callable[[], Answer]:
 
 
 def by_clarabel(kind: Kind, dual: bool) -> Callable[[], Answer]:
-    """Exponential cones (t, 1, nu) written out as Clarabel takes them;
-    making the sparse matrix is in the time.
-    """
+    """A call of Clarabel with exponential cones (t, 1, nu), timed with making its sparse matrix."""
     import clarabel
     from scipy import sparse
 
@@ -140,7 +138,7 @@ PEERS: dict[str, Callable[[Kind], Callable[[], Answer]]] = {
 
 
 def clocked(prepare: Callable[[], Callable[[], Any]], samples: list[float]) -> Any:
-    """CPU seconds of calls that have one round's time among them; the last result."""
+    """Append to `samples` the CPU seconds of the calls of one round; return the last result."""
     spent = 0.0
     while spent < ENOUGH:
         call = prepare()
@@ -184,9 +182,7 @@ def _fresh(kind: Kind, tol: float) -> ik.Estimate:
 
 
 def in_blas_calls(kind: Kind, gap: float = 1e-6) -> float:
-    """An iteration of the path, in units of its product and its factor:
-    medians of both, in turns.
-    """
+    """The time of an iteration in units of its product and factor: medians of both, in turns."""
     matrix = kind.columns / kind.columns.max(axis=0)
     k, s = matrix.shape
     in_reports = s < MAX_REPORTS_PER_SECRET * k
@@ -211,7 +207,7 @@ def in_blas_calls(kind: Kind, gap: float = 1e-6) -> float:
 
 
 def judge(table: pd.DataFrame) -> list[Bar]:
-    """For each kind, against the fastest way through cvxpy, and the iteration in calls of BLAS."""
+    """Two bars for each kind: the fastest way through cvxpy, and the iteration in calls of BLAS."""
     bars = []
     for name, rows in table.groupby("kind", sort=False):
         fastest = rows[rows.peer.str.startswith("cvxpy")].sort_values("peer_seconds").iloc[0]
@@ -236,7 +232,7 @@ def judge(table: pd.DataFrame) -> list[Bar]:
 
 
 def kept_bars(path: Path = RESULTS) -> list[Bar]:
-    """From what the last run has written."""
+    """The bars of the table that the last run has written."""
     return judge(pd.read_csv(path)) if path.exists() else []
 
 

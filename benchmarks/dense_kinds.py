@@ -1,5 +1,4 @@
-"""Dense channels that no solver here was built for:
-smooth kernels, random ones, products, and tiny ones.
+"""Dense channels that no solver here was built for: smooth, random, products, and tiny ones.
 
 Each has a matrix, shape (k, s), whose rows are laws of a report, and a hundred thousand reports
 drawn with fixed seeds.
@@ -20,26 +19,24 @@ PEOPLE = 100_000
 
 
 def laws(weights: np.ndarray) -> np.ndarray:
-    """Each row over its sum."""
+    """Each row divided by its sum."""
     return weights / weights.sum(axis=1, keepdims=True)
 
 
 def around(k: int, s: int, kernel: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """A kernel of the distance between the secret's place and the report's,
-    both on the unit interval.
-    """
+    """A kernel of the distance between secret and report, with both places on the unit interval."""
     return laws(kernel((np.arange(k)[:, None] + 0.5) / k - (np.arange(s) + 0.5) / s))
 
 
 def binomial(k: int, trials: int) -> np.ndarray:
-    """How often something happens whose chance is the secret."""
+    """The number of times that something happens whose chance is the secret."""
     chance, seen = (np.arange(k)[:, None] + 0.5) / k, np.arange(trials + 1)
     ways = np.array([lgamma(trials + 1) - lgamma(z + 1) - lgamma(trials - z + 1) for z in seen])
     return laws(np.exp(ways + seen * np.log(chance) + (trials - seen) * np.log1p(-chance)))
 
 
 def poisson(k: int, highest: float, s: int) -> np.ndarray:
-    """Counts whose mean is the secret; what is above s - 1 is left out."""
+    """Poisson counts whose mean is the secret; counts above s - 1 are left out."""
     mean, seen = (np.arange(k)[:, None] + 0.5) / k * highest, np.arange(s)
     return laws(np.exp(seen * np.log(mean) - mean - np.array([lgamma(z + 1) for z in seen])))
 
@@ -52,23 +49,21 @@ def lifetimes(k: int, s: int) -> np.ndarray:
 
 
 def ordinal(k: int, grades: int) -> np.ndarray:
-    """Thurstone's law of categorical judgement:
-    a latent number plus normal noise, between thresholds.
-    """
+    """Thurstone's law of categorical judgement: a latent number with normal noise, in grades."""
     latent, cuts = np.linspace(-2.5, 2.5, k)[:, None], np.linspace(-2, 2, grades - 1)
     below = np.hstack([np.zeros((k, 1)), ndtr(cuts - latent), np.ones((k, 1))])
     return laws(np.diff(below, axis=1))
 
 
 def sparse(k: int, s: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Few reports of each secret have a probability."""
+    """Random rows in which only few reports have a probability above zero."""
     weights = rng.exponential(size=(k, s)) * (rng.random((k, s)) < share)
     weights[np.arange(k), rng.integers(0, s, k)] += 1.0
     return laws(weights)
 
 
 def low_rank(k: int, s: int, rank: int, rng: np.random.Generator) -> np.ndarray:
-    """Each secret mixes a few laws of exponentially falling reports."""
+    """Each secret's law is a mixture of a few laws that fall exponentially."""
     parts = laws(np.exp(-np.arange(s) / np.geomspace(2, 60, rank)[:, None]))
     return np.asarray(rng.dirichlet(np.full(rank, 0.5), size=k) @ parts)
 
@@ -117,8 +112,9 @@ KINDS: dict[str, tuple[str, Callable[[np.random.Generator], np.ndarray]]] = {
 
 
 def drawn(name: str, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of a kind and the counts of its reports:
-    three hills of people, and a few everywhere.
+    """The matrix of a kind and the counts of its reports.
+
+    The people form three hills, and a few more are spread evenly.
     """
     number = list(KINDS).index(name)
     rng = np.random.default_rng([seed, 24, number])

@@ -1,7 +1,7 @@
 """How the reports of the workloads are drawn: fixed seeds, on first use, kept in _build/bench/data.
 
-W1 to W6 are drawn one after the other from a single generator, so that each depends on all before
-it.
+W1 to W6 are drawn one after the other from a single generator, so that each workload depends on all
+those before it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import ibukit as ik
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "_build" / "bench" / "data"
 SEED = 20240601
-# of the ten mechanisms that are pooled
+# the levels of the ten mechanisms that are pooled
 TEN_EPSILONS = (0.020, 0.025, 0.031, 0.039, 0.050, 0.065, 0.088, 0.131, 0.236, 0.869)
 ROWS_AT_ONCE = 10**5
 USERS_AT_ONCE = 10**7
@@ -26,8 +26,9 @@ CITY = ik.Grid(256, 256)
 
 
 def load(name: str, folder: Path = DATA) -> np.ndarray:
-    """Counts of all reports, or packed bit rows,
-    or for the mixed workload counts of secrets; drawn on first use.
+    """Counts of all reports, packed bit rows, or, for the mixed workload, counts of secrets.
+
+    They are drawn on first use.
     """
     wanted = folder / f"{name}.npy"
     if not wanted.exists():
@@ -43,7 +44,7 @@ def load(name: str, folder: Path = DATA) -> np.ndarray:
 
 
 def ten_matrix() -> np.ndarray:
-    """Ten truncated geometric mechanisms, one of which everybody uses by lot."""
+    """Ten truncated geometric mechanisms, of which each person uses one, chosen by lot."""
     return np.hstack(
         [ik.TruncatedGeometric(100, epsilon).matrix() for epsilon in TEN_EPSILONS]
     ) / len(TEN_EPSILONS)
@@ -89,7 +90,7 @@ def _zipf(k: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def answered(mechanism: ik.RandomizedResponse, n: int, rng: np.random.Generator) -> np.ndarray:
-    """k-RR in O(k): some keep their secret, the others answer at random."""
+    """Counts of reports by k-RR in O(k): some keep their secret, the others answer at random."""
     kept = rng.binomial(
         rng.multinomial(n, _zipf(mechanism.k, rng)), mechanism.truth - mechanism.lie
     )

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.few_atoms [--quick | NAME ...]
 
-`mle` at its default tolerance and constrained Newton steps (Wang 2007), in turns in one process.
+`mle` at its default tolerance and constrained Newton steps (Wang 2007) take turns in one process.
 Writes results/few_atoms.csv: median CPU seconds, steps, the gap of the returned vector, and the
 secrets with mass. With more secrets than reports and a perfect fit, constrained Newton returns one
 of many maximisers, which depends on the order of the secrets.

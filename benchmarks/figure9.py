@@ -1,16 +1,15 @@
-"""Figure 9 of the comparison of IBU with INV, all of it, through `ik.replicate`:
-what it costs, on one core and on two.
+"""The cost of all of Figure 9 through `ik.replicate`, on one core and on two.
 
     .venv/bin/python -m benchmarks.figure9 [--quick]
 
-Ages and Manhattan, each under geometric, Laplace and exponential noise, eight levels from end to
-end of the paper's range, a hundred draws of each of the 48 settings, and the paper's three
-estimators, of which IBU is run to its end: 14,400 fits. A tenth of the draws goes through one
-process, all of them through two, with a journal on disk. Writes results/figure9.csv. `CPU` is that
-of all processes, with their start; `in fits` is what the estimators took of it, the rest are draws,
-distances and overhead; `parent` is what the first process alone had to do, which no further core
-makes shorter. Seconds by the clock mean something on an idle machine only: there two cores take
-half of `CPU`.
+The figure is that of the comparison of IBU with INV: ages and Manhattan, each under geometric,
+Laplace and exponential noise, at eight levels from end to end of the paper's range. Each of the 48
+settings has a hundred draws and the paper's three estimators, of which IBU is run to its end:
+14,400 fits. A tenth of the draws goes through one process, and all of them through two, with a
+journal on disk. Writes results/figure9.csv. `CPU` is the time of all processes, with their start;
+`in fits` is the share of it that the estimators took, while the rest went into draws, distances and
+overhead; `parent` is the share of the first process alone, which no further core makes shorter.
+Seconds by the clock mean something on an idle machine only: there two cores take half of `CPU`.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def run(jobs: int, repetitions: int) -> dict[str, object]:
             )
             for i, (people, noises) in enumerate(settings())
         ]
-    if jobs > 1:  # what children used is known when they have ended
+    if jobs > 1:  # the CPU time of children is known only when they have ended
         loky.get_reusable_executor().shutdown(wait=True)
     end = time.perf_counter(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
     wall, parent, children = (b - a for a, b in zip(start, end, strict=True))

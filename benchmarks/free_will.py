@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.free_will [CASE ...]
 
-What a step costs, in products of a dense 100 x 100 matrix for each mechanism with a vector: these
-and the steps take turns in one process, and medians count. Writes results/free_will.csv (with cases
-named: the rows of these again).
+The cost of a step is counted in products of a dense 100 x 100 matrix with a vector, for each
+mechanism. These products and the steps take turns in one process, and medians count. Writes
+results/free_will.csv; if cases are named, only their rows are measured again.
 """
 
 from __future__ import annotations
@@ -31,16 +31,14 @@ from benchmarks.measure import clocked
 RESULTS = Path(__file__).parent / "results" / "free_will.csv"
 K, USERS, MECHANISMS, SEED, ROUNDS = 100, 10**6, 2000, 2026, 5
 TOL = 1e-6
-# a step takes at most so many products of a dense matrix and a vector for each mechanism, and a
-# call so many megabytes
+# the most products of a dense matrix and a vector that a step may take for each mechanism, and the
+# most megabytes that a call may take
 MAX_PRODUCTS, MAX_MEMORY = 4.0, 2000.0
 
 
 @dataclass
 class Row:
-    """One way to the maximum;
-    `per_step` in microseconds for each mechanism, as are the two products.
-    """
+    """One way to the maximum; `per_step` and both products are microseconds for each mechanism."""
 
     case: str
     method: str
@@ -58,28 +56,26 @@ class Row:
 
 
 def responses() -> list[ik.Mechanism]:
-    """Levels between those of the paper's Table V."""
+    """k-RR at levels between those of the paper's Table V."""
     return [
         ik.RandomizedResponse(line(), epsilon) for epsilon in np.linspace(3.0, 8.08, MECHANISMS)
     ]
 
 
 def noises() -> list[ik.Mechanism]:
-    """Levels between those of its Table VI."""
+    """Truncated geometric noise at levels between those of the paper's Table VI."""
     return [
         ik.TruncatedGeometric(line(), epsilon) for epsilon in np.geomspace(0.02, 0.869, MECHANISMS)
     ]
 
 
 def rappors() -> list[ik.Mechanism]:
-    """Levels between those of its Table IV, low privacy."""
+    """RAPPOR at levels between those of the paper's Table IV, low privacy."""
     return [ik.Rappor(line(), epsilon) for epsilon in np.linspace(1.0, 10.0, MECHANISMS)]
 
 
 def matrices() -> list[ik.Mechanism]:
-    """Users' own: half of the time the truth, or else anything,
-    more of some reports than of others.
-    """
+    """Matrices of the users' own: the truth half of the time, or else reports of uneven chances."""
     drawn = (
         np.random.default_rng([SEED, i]).dirichlet(np.full(K, 0.1), K) for i in range(MECHANISMS)
     )
@@ -87,7 +83,7 @@ def matrices() -> list[ik.Mechanism]:
 
 
 def in_turn(*kinds: list[ik.Mechanism]) -> list[ik.Mechanism]:
-    """So that no mechanism has a neighbour of its kind."""
+    """The kinds in turn, so that no mechanism has a neighbour of its own kind."""
     return [kinds[i % len(kinds)][i] for i in range(MECHANISMS)]
 
 
@@ -118,9 +114,7 @@ def tally_of(case: str) -> ik.Tally:
 
 
 def products(stack: np.ndarray) -> float:
-    """Microseconds of a matrix and a vector, the mean of forward and adjoint,
-    over a stack of matrices.
-    """
+    """Microseconds of a matrix times a vector: the mean of forward and adjoint, over a stack."""
     theta = np.full(K, 1 / K)
 
     def all_of_them() -> None:
@@ -131,14 +125,14 @@ def products(stack: np.ndarray) -> float:
 
 
 def timed(case: str, method: str) -> Row:
-    """In a process of its own."""
+    """Time one way to the maximum, in a process of its own."""
     tally = tally_of(case)
     run = METHODS[method]
     found, seconds = clocked(
         lambda: run(tally)
-    )  # compiles, too, and is long beside that where it counts
+    )  # includes compiling, which is short beside the call where its time counts
     assert found.gap <= TOL, f"{method} on {case}: gap {found.gap}"
-    # so many steps that setting up is nothing beside them
+    # enough steps to make setting up negligible beside them
     again = (
         (lambda: ik.ibu(tally, stop=ik.Steps(min(found.n_iter, 200))))
         if method == "ibu"
@@ -172,14 +166,14 @@ def timed(case: str, method: str) -> Row:
 
 
 def megabytes(case: str, method: str) -> float:
-    """All that a process ever holds that draws the reports and estimates."""
+    """The peak megabytes of a process that draws the reports and estimates from them."""
     tally = tally_of(case)
     ik.ibu(tally, stop=ik.Steps(20)) if method == "ibu" else METHODS[method](tally)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def verdicts(table: pd.DataFrame) -> list[str]:
-    """The bars that were missed. A step of `mle` is another thing than one of `ibu`."""
+    """The bars that were missed; `mle` has no bar for its steps, which are not those of `ibu`."""
     steps = table[table.method.str.startswith("ibu") & (table.ratio > MAX_PRODUCTS)]
     large = table[table.memory >= MAX_MEMORY]
     return [

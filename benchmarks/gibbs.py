@@ -1,27 +1,27 @@
-"""Effective samples of the posterior a CPU second:
-ours beside a plain Gibbs sampler on whole arrays of numpy.
+"""Effective samples of the posterior for a CPU second, beside those of a plain Gibbs sampler.
 
     .venv/bin/python -m benchmarks.gibbs [--quick]
 
-Writes results/gibbs.csv. The plain sampler does one thing in turns: given p, the users of each
-report are shared among the secrets by one call of `multinomial`, and p is drawn from the Dirichlet
-distribution that these totals give. Both are judged by the same programme (arviz) on the same
-coordinates, E[F | p, reports]; the slowest secret counts. What the judgement takes is charged to
-neither, and `judging` says what it is. Ours is charged with all else that it does from the tally
-on; the plain one begins at the maximum of the likelihood, which is not charged, nor is the first
-half of its sweeps.
+Writes results/gibbs.csv. The plain sampler works on whole arrays of numpy and repeats two steps:
+given p, the users of each report are shared among the secrets by one call of `multinomial`; then p
+is drawn from the Dirichlet distribution that these totals give. Both samplers are judged by the
+same program (arviz) on the same coordinates, E[F | p, reports]; the slowest secret counts. The time
+of judging is charged to neither sampler, and `judging` gives it. Our sampler is charged with all
+else that it does from the tally on; the plain sampler begins at the maximum of the likelihood,
+which is not charged, nor is the first half of its sweeps.
 
 Where the plain chains do not meet, no run of a sensible length says how slow they are, but short
-ones from draws of the posterior do. Data augmentation is a reversible chain with no negative
+runs from draws of the posterior do. Data augmentation is a reversible chain with no negative
 eigenvalue, so the correlation r_t of a coordinate after t sweeps is a mean of powers l^t. Hence,
-from the correlation after m sweeps alone, r_t >= r_m up to t = m and, by Jensen, r_t >= r_m^(t / m)
-from there on, and a sample costs
+from the correlation after m sweeps alone, r_t >= r_m for t up to m and, by Jensen,
+r_t >= r_m^(t / m) for t above m, and a sample costs
 
     1 + 2 sum_t r_t >= 1 + 2 (m - 1) r_m + 2 r_m / (1 - r_m^(1 / m))
 
-sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it
-starts from are ours, whose R-hat is printed; secret and m are chosen on every second start and
-the bound is taken on the others, with r_m two standard errors lower than it was found.
+sweeps or more. `plain, at most` is the rate that follows: the true rate of the plain sampler can
+only be lower. The draws that its short runs start from are those of our sampler, whose R-hat is
+printed. The secret and m are chosen on every second start, and the bound is taken on the other
+starts, with r_m two standard errors lower than it was found.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ LAGS = (1, 8, 64)
 
 
 def plain(tally: ik.Tally, starts: np.ndarray, sweeps: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of E[F | p, reports], the starts among them: shape (chains, sweeps + 1, k);
-    prior Dirichlet(1, ..., 1).
+    """Draws of E[F | p, reports], shape (chains, sweeps + 1, k), the starts among them.
+
+    The prior is Dirichlet(1, ..., 1).
     """
     columns = np.ascontiguousarray(tally.matrix().T)
     counts, shares = tally.counts, tally.counts / tally.counts.sum()
@@ -61,8 +62,9 @@ def plain(tally: ik.Tally, starts: np.ndarray, sweeps: int, rng: np.random.Gener
 
 
 def sweeps_a_sample(paths: np.ndarray, variance: np.ndarray) -> float:
-    """At least so many, for the slowest secret, from paths (starts, sweeps + 1,
-    k) that begin in the posterior.
+    """A lower bound on the sweeps that a sample of the slowest secret takes.
+
+    The paths, shape (starts, sweeps + 1, k), begin in the posterior.
     """
 
     def least(some: np.ndarray) -> np.ndarray:
@@ -96,7 +98,7 @@ def row(epsilon: float, sweeps: int, starts: int) -> dict[str, object]:
     _gibbs._diagnostics(ours.frequencies)
     clock.append(time.process_time())
     took, plainly, _, judging = np.diff(clock)
-    took -= judging  # which the call has done, too
+    took -= judging  # the call has also done the judging
     a_sweep = plainly / (4 * (sweeps + 1))
     spread = np.reshape(ours.values, (-1, K))[:: 4 * _gibbs.N_DRAWS // starts]
     paths = plain(tally, spread, LAGS[-1], np.random.default_rng(5))

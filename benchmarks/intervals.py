@@ -3,14 +3,16 @@
     .venv/bin/python -m benchmarks.intervals [--quick]
 
 Writes results/intervals.csv, a row for each case, each method of ours and each peer. `width` and
-`cpu` are ours / theirs: the mean over the truths of the expected width, where both have an
-interval, and the median of CPU seconds from the counts to the two ends. Contenders take turns,
-tally by tally, in an order drawn each time: who follows a large computation finds a cold cache.
-`our_width` and `our_ms` are the width and the milliseconds that the ratios are of.
+`cpu` are ratios, ours / theirs: of the mean over the truths of the expected width, where both have
+an interval, and of the median of CPU seconds from the counts to the two ends. Contenders take
+turns, tally by tally, in an order drawn each time, because a contender that follows a large
+computation finds a cold cache. `our_width` and `our_ms` are our width and our milliseconds in these
+ratios.
 
-`least` and `mean` are the coverage over the truths by enumeration of all tallies: one that has no
-interval counts as missed, and `failed` says how many of the `tallies` have none by the peer. `n` is
-the number of people, or the expected number of counts. A peer that is not installed is left out.
+`least` and `mean` are the least and the mean coverage over the truths, by enumeration of all
+tallies. A tally that has no interval counts as missed, and `failed` says how many of the `tallies`
+have no interval by the peer. `n` is the number of people, or the expected number of counts. A peer
+that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -40,12 +42,12 @@ METHODS = ("auto", "profile", "calibrated", "guaranteed")
 # Tallies whose intervals are timed, and how often each.
 TIMED, ROUNDS = 10, 5
 TOUCHES = 1e-9
-# The share of the first secret, or its number, from the counts.
+# From the counts to the interval of the first secret's share, or of its number.
 Interval = Callable[[np.ndarray], tuple[float, float]]
 
 
 class Case(NamedTuple):
-    """Tallies, shape (t, m), and whose intervals of them are compared."""
+    """Tallies, shape (t, m), and the contenders whose intervals of them are compared."""
 
     name: str
     n: int
@@ -59,7 +61,7 @@ class Case(NamedTuple):
 
 
 def installed(peer: str, name: str) -> Callable[..., tuple[float, float]] | None:
-    """A function of a peer, or None and a line if that is not at hand."""
+    """A function of a peer; None, with a printed line, if the peer is not installed."""
     try:
         return getattr(import_module(f"benchmarks.peers.{peer}"), name)
     except ImportError as error:
@@ -70,7 +72,7 @@ def installed(peer: str, name: str) -> Callable[..., tuple[float, float]] | None
 def peers(
     arguments: tuple[np.ndarray, ...], **functions: tuple[Callable[..., tuple[float, float]], ...]
 ) -> dict[str, Interval]:
-    """Those at hand, with what they take before the counts."""
+    """The installed peers, each with the arguments that it takes before the counts."""
     return {
         name.replace("_", "-"): partial(function, *settings, *arguments, level=LEVEL)
         for name, (function, *settings) in functions.items()
@@ -102,7 +104,7 @@ def enumerated(
     ours = {
         method: partial(our_share, mechanism, method)
         for method in METHODS
-        # Without the enumeration of two secrets it simulates, for seconds an interval.
+        # With more than two secrets "calibrated" simulates, which takes seconds for an interval.
         if mechanism.k == 2 or method != "calibrated"
     }
     others = peers((mechanism.matrix(),), **functions)
@@ -110,7 +112,7 @@ def enumerated(
 
 
 def drawn(n: int, draws: int) -> Case:
-    """A spectrum of 6 bins seen in 9, smeared, with a fifth as much background."""
+    """A spectrum of 6 bins, smeared over the 9 bins seen, with a fifth as much background."""
     response = np.exp(-0.5 * (np.linspace(0, 1, 9) - np.linspace(0, 1, 6)[:, None]) ** 2 / 0.02)
     matrix = 0.9 * response / response.sum(axis=1, keepdims=True)
     # The first bin, which is asked for, is nearly empty.
@@ -134,7 +136,7 @@ def cases(quick: bool) -> Iterator[Case]:
     """Two secrets, three, and an unfolded spectrum."""
     response = ik.RandomizedResponse(2, 1.0)
     test = ik.MatrixMechanism([[0.85, 0.15], [0.01, 0.99]])
-    # On the grid of Feldman and Cousins' belt.
+    # The truths are on the grid of Feldman and Cousins' belt.
     everywhere, rare = np.linspace(0, 1, 201), np.linspace(0, 0.05, 101)
     binomial = installed("binomial", "share")
     of_two = {
@@ -162,7 +164,7 @@ def cases(quick: bool) -> Iterator[Case]:
 
 
 def ends(interval: Interval, tallies: np.ndarray) -> np.ndarray:
-    """Of all tallies, shape (t, 2); not a number where a contender fails."""
+    """The intervals of all tallies, shape (t, 2); not a number where a contender fails."""
     found = np.full((len(tallies), 2), np.nan)
     for i, counts in enumerate(tallies):
         try:
@@ -173,7 +175,7 @@ def ends(interval: Interval, tallies: np.ndarray) -> np.ndarray:
 
 
 def cpu_seconds(case: Case) -> dict[str, float]:
-    """The median over the rounds of the mean over some tallies."""
+    """CPU seconds of each contender: the median over the rounds of the mean over some tallies."""
     some = case.tallies[:: max(len(case.tallies) // TIMED, 1)]
     all_of_them = case.ours | case.peers
     seconds: dict[str, list[float]] = {name: [] for name in all_of_them}
@@ -190,7 +192,7 @@ def cpu_seconds(case: Case) -> dict[str, float]:
 
 
 def coverage(case: Case, found: np.ndarray) -> tuple[float | None, float | None]:
-    """The least and the mean over the truths."""
+    """The least and the mean coverage over the truths."""
     if case.truths is None:
         return None, None
     lower, upper = found.T

@@ -1,4 +1,4 @@
-"""What the figures were measured on: nothing that names the machine or its owner."""
+"""The machine of the measurements, without anything that names it or its owner."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def describe(contenders: list[Contender], run: str) -> pd.DataFrame:
 
 
 def facts(packages: set[str], run: str) -> pd.DataFrame:
-    """The machine, and the versions of these packages and of those
-    that everything here stands on.
-    """
+    """The machine, and the versions of these packages and of those that all benchmarks use."""
     told = {
         "run": run,
         "processor": _processor(),

@@ -24,8 +24,8 @@ class OverBudget(Exception):
 def budget(seconds: float) -> Iterator[None]:
     """Interrupt after `seconds` of CPU time, as soon as the interpreter is in control again.
 
-    A timer on the wall looks at them twice a second: while a timer of CPU time runs, Linux counts
-    that in whole ticks.
+    A timer of wall time looks at the CPU seconds twice a second, because Linux counts CPU time in
+    whole ticks while a timer of CPU time runs.
     """
     start = time.process_time()
 
@@ -50,14 +50,12 @@ def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Beyond this a MemoryError, not a machine that swaps."""
+    """Limit the memory, so that a call beyond it raises MemoryError before the machine swaps."""
     resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
 
 
 def peak_bytes(call: Callable[[], Any]) -> int | None:
-    """Highest resident memory during the call less that before it;
-    None where Linux does not tell.
-    """
+    """Highest resident memory during the call less that before it; None if Linux does not tell."""
     if not CLEAR.exists():
         return None
     # Garbage that is collected during the call would hide what it takes.

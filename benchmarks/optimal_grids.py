@@ -1,10 +1,10 @@
-"""The best private mechanism on small grids:
-value, gap to the proven bound, and the known mechanisms beside it.
+"""The best private mechanism on small grids, beside the known mechanisms.
 
     .venv/bin/python -m benchmarks.optimal_grids [--quick]
 
-CPU seconds of one thread at a uniform distribution; all columns are listed on 3 x 3 cells, and
-climb on more than ten. Writes results/optimal_grids.csv as it goes.
+The table has the value of the best mechanism and its gap to the proven bound. Times are CPU seconds
+of one thread at a uniform distribution; all columns are listed on 3 x 3 cells, and climb on more
+than ten. Writes results/optimal_grids.csv as it goes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ RIVALS = {
 
 
 def row(grid: ik.Grid, cells: str, eps: float) -> dict[str, object]:
-    """One design, and the mechanisms that are known;
-    a cell's nearest neighbour is at distance 1.
-    """
+    """One design and the known mechanisms, where a cell's nearest neighbour is at distance 1."""
     prior = ik.uniform(len(grid))
     best, seconds = clocked(lambda: ik.optimal_private(prior, grid, eps, strict=False))
     found: dict[str, object] = {
@@ -49,7 +47,7 @@ def row(grid: ik.Grid, cells: str, eps: float) -> dict[str, object]:
 
 
 def measured(most: int) -> Iterator[pd.DataFrame]:
-    """The table, row by row longer."""
+    """The table, which grows by one row each time."""
     rows: list[dict[str, object]] = []
     for n, m in GRIDS:
         for eps in LEVELS:

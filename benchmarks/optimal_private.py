@@ -1,10 +1,10 @@
-"""How long the best private mechanism on a line takes:
-columns listed, looked through in two halves, and guessed.
+"""The time that the best private mechanism on a line takes, by three ways.
 
     .venv/bin/python -m benchmarks.optimal_private [--quick] [--most SECRETS]
 
-CPU seconds of one thread at a uniform distribution. The three ways stand side by side where each
-runs. Writes results/optimal_private.csv as it goes, up to so many SECRETS (50).
+Its columns are listed, looked through in two halves, or guessed. Times are CPU seconds of one
+thread at a uniform distribution. The three ways stand side by side where each runs. Writes
+results/optimal_private.csv as it goes, for up to SECRETS secrets (50).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ibukit.design.optimal.extremal_columns import MAX_K_EXACT_PRICING
 MAX_SECRETS = 50
 LEVELS = (0.1, 0.5, 2.0)
 SECRETS = (8, 12, 14, 16, 20, 26, 30, 40, 50, 70, 100)
-# up to how many secrets each way is asked
+# the most secrets for which each way is asked
 WAYS = {"listed": 14, "two halves": 20, "guessed": 100}
 MIN_SECRETS = {"listed": 3, "two halves": 8, "guessed": 8}
 
 
 def row(way: str, k: int, eps: float, criterion: str) -> dict[str, object]:
-    """One design by the way that is asked for, wherever it is the way of the package or not."""
+    """One design by the given way, even where the package would go another way."""
     listed = k if way == "listed" else 2
     looked_through = 2 if way == "guessed" else MAX_K_EXACT_PRICING
     module = sys.modules[ik.optimal_private.__module__]
@@ -51,7 +51,7 @@ def row(way: str, k: int, eps: float, criterion: str) -> dict[str, object]:
 
 
 def measured(most: int) -> Iterator[pd.DataFrame]:
-    """The table, row by row longer."""
+    """The table, which grows by one row each time."""
     rows: list[dict[str, object]] = []
     for k in SECRETS:
         for eps in LEVELS:

@@ -1,13 +1,12 @@
-"""Noise on large planes:
-what the maximum costs from 256 x 256 to 1024 x 1024 cells, and over a city without an end.
+"""The cost of the maximum under noise on large planes, and over a city without an end.
 
     .venv/bin/python -m benchmarks.planes [--quick | NAME ...]
 
-About 153 users for each cell, planar geometric noise of eps = 0.2 a cell, exactly remapped to the
-grid, `mle` to 1e-8; and a million check-ins of Paris on an unbounded grid of cells of 0.1 km, eps =
-1 a km, to 1e-6. Writes results/planes.csv: CPU seconds, iterations, the gap that is certified, and
-the memory of the call in vectors of one number for each cell; cases that are not asked for keep
-their rows.
+The planes have 256 x 256 to 1024 x 1024 cells, about 153 users for each cell, and planar geometric
+noise of eps = 0.2 a cell, exactly remapped to the grid; `mle` goes to 1e-8. The city is Paris: a
+million check-ins on an unbounded grid of cells of 0.1 km, eps = 1 a km; `mle` goes to 1e-6. Writes
+results/planes.csv: CPU seconds, iterations, the gap that is certified, and the memory of the call
+in vectors of one number for each cell. Cases that are not asked for keep their rows.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ USERS_A_SQUARE, SQUARE = 10**7, 256**2
 
 
 def tally(side: int) -> ik.Tally:
-    """Reports of as many towns and users a square of 256 x 256 cells, whatever the side."""
+    """Reports with equally many towns and users for each 256 x 256 cells, whatever the side."""
     rng = np.random.default_rng([SEED, side])
     share = side**2 / SQUARE
     people = _towns(
@@ -41,8 +40,9 @@ def tally(side: int) -> ik.Tally:
 
 
 def check_ins() -> ik.Tally:
-    """As in `benchmarks.unbounded`:
-    spread evenly over the cells of half a kilometre in which they are known.
+    """Reports of check-ins, spread evenly over the half-kilometre cells in which they are known.
+
+    They are made as in `benchmarks.unbounded`.
     """
     rng = np.random.default_rng(SEED)
     known = ik.datasets.load_gowalla("paris")
@@ -61,7 +61,7 @@ CASES: dict[str, tuple[Callable[[], ik.Tally], float]] = {
 
 def measured(name: str) -> dict[str, object]:
     make, tol = CASES[name]
-    ik.mle(tally(64), tol=tol)  # what is loaded at a first call is no memory of this one
+    ik.mle(tally(64), tol=tol)  # so that the memory of a first call is not counted
     reports = make()
     found: list[tuple[ik.Estimate, float]] = []
     memory = peak_bytes(lambda: found.append(clocked(lambda: ik.mle(reports, tol=tol))))

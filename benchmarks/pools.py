@@ -2,11 +2,11 @@
 
     .venv/bin/python -m benchmarks.pools [--quick | NAME ...]
 
-`mle` at its default tolerance, scipy's L-BFGS-B and constrained Newton steps (Wang 2007), in turns
-in one process. Writing the rows out is not in the others' time. L-BFGS-B starts at the uniform
-distribution and stops at the gap that it reaches. A rival runs once where it took ten times as long
-as ours. Writes results/pools.csv: median CPU seconds, the certified gap of the returned vector, and
-what `mle` says that it did.
+`mle` at its default tolerance, scipy's L-BFGS-B and constrained Newton steps (Wang 2007) take turns
+in one process. Writing the rows out is not in the rivals' time. L-BFGS-B starts at the uniform
+distribution and stops at the gap that it reaches. A rival runs only once if it took ten times as
+long as `mle`. Writes results/pools.csv: median CPU seconds, the certified gap of the returned
+vector, and what `mle` says that it did.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def measured(name: str) -> pd.DataFrame:
         "ibukit": lambda: ik.mle(tally, TOL).distribution,
         "L-BFGS-B on the rows": lambda: quasi_newton(columns, q),
     }
-    # With more reports than secrets its system has all of them: up to minutes on these pools.
+    # With more reports than secrets, the system of constrained Newton has all reports and
+    # takes up to minutes on these pools.
     if len(columns) > len(q):
         calls["constrained Newton by nnls"] = lambda: constrained_newton.maximise(columns, q, TOL)[
             0

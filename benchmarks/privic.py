@@ -1,13 +1,12 @@
-"""PRIVIC: how long a cycle takes in the authors' program and here, in turns,
-and whether the results are the same.
+"""PRIVIC: the time of a cycle in the authors' program and here, and a comparison of the results.
 
     .venv/bin/python -m benchmarks.privic FOLDER [ROUNDS]
 
-FOLDER holds the authors' repository, blitzwas/PRIVIC on GitHub (MIT), as files or as a git
-directory without any. Its scripts do not run as they are: they import names that contain an
-invisible character. So only the functions needed here are taken out of privic_functions.py and run,
-word for word. CPU seconds, beta = 1, medians of ROUNDS (3); some six minutes. Writes
-results/privic.csv.
+The two programs take turns. FOLDER holds the authors' repository, blitzwas/PRIVIC on GitHub (MIT),
+as files or as a git directory without any files. Its scripts do not run as they are: they import
+names that contain an invisible character. So only the functions needed here are taken out of
+privic_functions.py and run, word for word. Times are CPU seconds at beta = 1, medians of ROUNDS
+(3); the run takes about six minutes. Writes results/privic.csv.
 """
 
 from __future__ import annotations
@@ -78,8 +77,9 @@ def silent(call: Callable[[], Any]) -> Any:
 
 
 def one_round(text: str, city: str) -> list[dict[str, object]]:
-    """Both programs, from the same prior and the same reports;
-    theirs count the cells from the other corner.
+    """One round of both programs, from the same prior and the same reports.
+
+    The authors' program counts the cells from the other corner.
     """
     name, ba_steps, ibu_steps, ending = CITIES[city]
     data = ik.datasets.load_gowalla(name)

@@ -1,14 +1,13 @@
-"""How long `ibukit.mle` takes on each protocol's reports,
-beside optimised unary encoding's with the same people.
+"""The time of `ibukit.mle` on each protocol's reports, beside optimised unary encoding's.
 
     .venv/bin/python -m benchmarks.protocol_solvers [--quick]
 
-A hundred thousand people with words by Zipf's law, 100 and 1,000 of them, epsilon 2 (of the bounded
-number protocols, the words are points of a line). The tally is given, with its channel; tolerance
-is the default. In each round all protocols take their turn, so that a busy moment hits all: three
-rounds with 100 words, one with 1,000. Writes results/protocol_solvers.csv: medians of CPU seconds,
-`ratio` over OUE's, the steps and the certified gap. The bar: a ratio of at most 3. Some four
-minutes.
+A hundred thousand people, the same for all protocols, have words by Zipf's law, one of 100 and then
+one of 1,000, at epsilon 2 (for the bounded number protocols, the words are points of a line). The
+tally is given, with its channel; tolerance is the default. In each round all protocols take their
+turn, so that a busy moment hits all: three rounds with 100 words, one with 1,000. Writes
+results/protocol_solvers.csv: medians of CPU seconds, `ratio` over OUE's, the steps and the
+certified gap. The bar is a ratio of at most 3. The run takes about four minutes.
 """
 
 from __future__ import annotations
@@ -63,9 +62,7 @@ def timed(
     protocols: dict[str, Callable[[int, float], ik.Mechanism]],
     compiled: bool = False,
 ) -> pd.DataFrame:
-    """A row for each protocol;
-    the first round is in no clock, unless everything has been compiled before.
-    """
+    """A row for each protocol; a first round is not timed, unless all was compiled before."""
     share = ik.normalize(1 / np.arange(1, k + 1))
     people = np.random.default_rng(SEED).multinomial(n, share)
     samples: dict[str, list[float]] = {name: [] for name in protocols}
@@ -109,7 +106,7 @@ def timed(
 
 
 def verdict(table: pd.DataFrame) -> str:
-    """Which are above the bar."""
+    """The protocols that are above the bar."""
     above = table[table.ratio > BAR]
     lines = [f"{row.protocol} at k = {row.k}: {row.ratio:.3g} times" for row in above.itertuples()]
     return "\n".join(

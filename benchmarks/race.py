@@ -1,5 +1,6 @@
-"""A race: several contenders on one workload, one after the other in every round,
-so that a busy moment hits all.
+"""A race: several contenders on one workload, one after the other in every round.
+
+A busy moment of the machine then hits all of them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import ibukit as ik
 from benchmarks.measure import budget, clocked, peak_bytes
 from benchmarks.workloads import Workload
 
-ENOUGH = 0.01  # a contender's turn lasts at least so many CPU seconds
-# of a call that takes longer, the first is no warm-up but a measurement, unless it may have
+ENOUGH = 0.01  # CPU seconds that a contender's turn lasts at least
+# if a call takes longer, its first run is not a warm-up but a measurement, unless it may have
 # compiled
 LONG = 5.0
 
@@ -35,9 +36,7 @@ class Answer:
 def with_matrix(
     entries: float = np.inf, secrets: float = np.inf, square: bool = False
 ) -> Callable[[Workload], bool]:
-    """Workloads that have a dense matrix,
-    of at most so many entries and rows, or only square ones.
-    """
+    """A test for workloads that have a dense matrix within these limits."""
 
     def suits(workload: Workload) -> bool:
         if workload.matrix is None:
@@ -49,14 +48,16 @@ def with_matrix(
 
 
 ANY_MATRIX = with_matrix()
-# of a matrix on which even the slow contenders take seconds, not minutes
+# a matrix so small that even the slow contenders take seconds, not minutes
 SMALL_MATRIX = with_matrix(entries=10**5)
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A solver: `prepare` does off the clock what its user has done already,
-    and returns the call to be timed.
+    """A solver in the race.
+
+    `prepare` does, off the clock, what the solver's user has done already, and returns the call to
+    be timed.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Contender:
     slow: Callable[[Workload], bool] = lambda workload: False  # left out of a quick run
     packages: tuple[str, ...] = ()
     compiled: bool = (
-        False  # by numba: where nobody called it before, its first call is the compiler's
+        False  # by numba: if nobody called it before, its first call includes compiling
     )
 
 
@@ -107,8 +108,9 @@ class _Lane:
 
 
 def race(workload: Workload, contenders: list[Contender], rounds: int, limit: float) -> list[Row]:
-    """Median CPU seconds, iterations and certified gap of each contender;
-    `limit` CPU seconds for each call.
+    """Median CPU seconds, iterations and certified gap of each contender.
+
+    Each call may take `limit` CPU seconds.
     """
     lanes = [_Lane(contender, Row(workload.name, contender.name)) for contender in contenders]
     for number in range(-1, rounds):
@@ -147,7 +149,7 @@ def _finish(lane: _Lane, workload: Workload) -> None:
 
 
 def certify(workload: Workload, theta: np.ndarray) -> float:
-    """max_x g_x - 1 on the vector made a distribution: no one's own claim counts."""
+    """max_x g_x - 1 on the vector made a distribution: no solver's own claim counts."""
     theta = np.maximum(theta, 0)
     theta = theta / theta.sum()
     if workload.matrix is None:

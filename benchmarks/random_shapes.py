@@ -2,12 +2,12 @@
 
     .venv/bin/python -m benchmarks.random_shapes [--quick | --most 2000 --entries 4000000]
 
-Numbers of secrets and of kinds of reports are log-uniform from 2 to 5,000, channels of eleven
-kinds, people in few hills, drawn from a Dirichlet law, or in few values. A rival is stopped at
-three times our time. One that ends with a larger gap than ours, but below 1e-4, is compared with
-`mle` at that gap. Writes results/random_shapes.csv, a row for each instance; those that the file
-has are kept. The bar: no instance takes more than twice as long as the fastest rival and 5 ms more
-than it.
+The numbers of secrets and of kinds of reports are log-uniform from 2 to 5,000, and the channels are
+of eleven kinds. The people are in few hills, drawn from a Dirichlet law, or in few values. A rival
+is stopped at three times our time. A rival that ends with a larger gap than ours, but below 1e-4,
+is compared with `mle` at that gap. Writes results/random_shapes.csv, a row for each instance;
+instances that the file has are kept. The bar: on no instance does `mle` take both more than twice
+as long as the fastest rival and 5 ms more than it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from benchmarks.run import results
 
 INSTANCES, SHORTEST_SIDE, LONGEST_SIDE, PEOPLE = 2000, 2, 5000, 100_000
 TOL, ROUGHEST = 1e-9, 1e-4
-# A rival that has no chance to be stopped in between is left out above this size.
+# A rival that cannot be stopped during a call is left out above this size.
 MAX_CONIC = 10**5
 # Instances that take less are timed again, and the median counts.
 SHORT, ROUNDS = 0.5, 3

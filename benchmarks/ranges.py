@@ -1,11 +1,10 @@
-"""How long the ranges of all probabilities take,
-by one walk along the vertices and by a linear programme each.
+"""The time of the ranges of all probabilities, by one walk and by a linear programme each.
 
     .venv/bin/python -m benchmarks.ranges [--quick] [--limit SECONDS]
 
-Tallies that leave hundreds of probabilities open, CPU seconds of one thread. The linear programmes
-are left out where they took more than so many SECONDS (1) on a smaller tally of the kind. Writes
-results/ranges.csv as it goes.
+The walk goes along the vertices. The tallies leave hundreds of probabilities open, and times are
+CPU seconds of one thread. The linear programmes are left out if they took more than SECONDS seconds
+(1) on a smaller tally of the kind. Writes results/ranges.csv as it goes.
 """
 
 from __future__ import annotations
@@ -31,8 +30,9 @@ WAYS = ("one walk", "a programme each")
 
 
 def cut_map(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
-    """Planar noise on a square of k cells,
-    of which the last row and column are reported as those before them.
+    """Planar noise on a square of k cells.
+
+    The last row and column are reported as the row and the column before them.
     """
     side = round(k**0.5)
     near = np.minimum(np.indices((side, side)), side - 2)
@@ -60,8 +60,9 @@ def few(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
 
 
 def half(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
-    """The same with k / 2 reports:
-    every range is far from every other, and each entry of the tableau counts.
+    """A matrix of random rows, with k / 2 reports.
+
+    Every range is far from every other, and each entry of the tableau counts.
     """
     return ik.MatrixMechanism(rng.dirichlet(np.ones(k // 2), k))
 
@@ -73,7 +74,7 @@ PROBLEMS = [(kind, k) for kind in KINDS for k in (100, 196, 1024) if (kind, k) !
 
 
 def polytope(kind: str, k: int) -> Polytope:
-    """The range that a tally without noise of sampling leaves open."""
+    """The set of distributions that a tally without noise of sampling leaves open."""
     rng = np.random.default_rng(SEED)
     mechanism = KINDS[kind](k, rng)
     theta = rng.dirichlet(np.ones(k))
@@ -105,7 +106,7 @@ def row(way: str, kind: str, k: int, left: Polytope) -> dict[str, object]:
 
 
 def measured(limit: float, problems: list[tuple[str, int]] = PROBLEMS) -> Iterator[pd.DataFrame]:
-    """The table, row by row longer."""
+    """The table, which grows by one row each time."""
     rows: list[dict[str, object]] = []
     too_slow: set[tuple[str, str]] = set()
     for kind, k in problems:

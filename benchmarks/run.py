@@ -25,14 +25,14 @@ GIGABYTE = 2**30
 
 
 def results(name: str, quick: bool) -> Path:
-    """Where a table goes, in a folder that is there: what a quick run finds stays in _build."""
+    """The path of a table, in a folder that is there; the results of a quick run stay in _build."""
     path = (SCRATCH / "quick" if quick else HERE / "results") / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def write_growing(found: Iterable[pd.DataFrame], path: Path) -> None:
-    """Write a table that comes row by row longer, and print each row."""
+    """Write a table that grows by one row each time, and print each row."""
     for table in found:
         table.to_csv(path, index=False)
         print(table.tail(1).to_string(header=len(table) == 1), flush=True)
@@ -51,7 +51,7 @@ def write_rows(found: Iterable[dict[str, object]], path: Path) -> None:
 
 
 def run_race(name: str, quick: bool) -> list[Row]:
-    """In a process of its own: memory is measured from a clean start, and a crash stays there."""
+    """Run a race in a process of its own, so that memory starts clean and a crash stays there."""
     workload = WORKLOADS[name]
     limit_memory(12 * GIGABYTE)
     try:

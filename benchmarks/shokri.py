@@ -1,11 +1,11 @@
-"""Shokri's mechanism: how long its linear programme takes in each of its forms,
-and the rank of what it returns.
+"""Shokri's mechanism: the time of its linear programme in each form, and the rank of the result.
 
     .venv/bin/python -m benchmarks.shokri [LIMIT]
 
-Lines and grids of growing size, uniform prior, Euclidean loss, CPU seconds. A form that took more
-than LIMIT seconds (5) is left out on the next size, where it would take ten to thirty times as
-long. Writes results/shokri.csv; its last rows are the ten bounds of the paper on San Francisco.
+The alphabets are lines and grids of growing size, with a uniform prior and Euclidean loss; times
+are CPU seconds. A form that took more than LIMIT seconds (5) is left out on the next size, where it
+would take ten to thirty times as long. Writes results/shokri.csv; its last rows are the ten bounds
+of the paper on San Francisco.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ RESULTS = Path(__file__).parent / "results" / "shokri.csv"
 LIMIT = 5.0
 PROBLEMS = [("line", ik.Line(0, k - 1)) for k in (20, 50, 100)]
 PROBLEMS += [("grid", ik.Grid(*shape)) for shape in ((4, 6), (6, 8), (8, 12), (12, 16))]
-# of the largest useful loss: Table VIII goes from 4 to 112 per cent of it on the line, from 8 to 77
-# on the map
+# shares of the largest useful loss: Table VIII goes from 4 to 112 per cent of that loss on the
+# line, and from 8 to 77 per cent on the map
 SHARES = (0.08, 0.4, 0.8)
 BOUNDS_ON_THE_MAP = np.arange(3, 31, 3) / 10
 NEIGHBOURS, MAX_NEW = 8, 4
@@ -35,7 +35,7 @@ TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e
 
 
 def all_guesses(alphabet: ik.Alphabet, bound: float, table: Callable, method: str) -> np.ndarray:
-    """The programme as it is printed: k^2 guesses of k entries each."""
+    """The programme as the paper prints it: k^2 guesses of k entries each."""
     loss = alphabet.distances()
     k = len(loss)
     # variables: A by columns, then the adversary's least loss after each report
@@ -60,12 +60,11 @@ def as_dense(rows: sparse.sparray) -> np.ndarray:
 
 
 def mirrored(grid: ik.Grid, bound: float) -> np.ndarray:
-    """An optimum that is symmetric about both axes,
-    found with a quarter of the variables: both sides must be even.
+    """An optimum that is symmetric about both axes, found with a quarter of the variables.
 
-    The mean of an optimum and its mirror images is optimal, so there is one. As in the package it
-    is a feasible point of the optima, with the nearest guesses first and then those that are
-    missing.
+    Both sides must be even. The mean of an optimum and its mirror images is optimal, so a symmetric
+    optimum exists. As in the package it is a feasible point of the optima; the nearest guesses come
+    first, and then those that are missing.
     """
     loss = grid.distances()
     k, unit = len(grid), loss.max()
@@ -138,7 +137,7 @@ FORMS: dict[str, Callable[[ik.Alphabet, float], np.ndarray]] = {
 
 
 def row(form: str, shape: str, alphabet: ik.Alphabet, bound: float) -> dict[str, object]:
-    """Seconds; both losses of the cleaned matrix less the optimum, and its rank."""
+    """Seconds, both losses of the cleaned matrix less the optimum, and the rank of the matrix."""
     prior = ik.uniform(len(alphabet))
     matrix, seconds = clocked(lambda: FORMS[form](alphabet, bound))
     matrix = np.maximum(matrix, 0) / np.maximum(matrix, 0).sum(axis=1, keepdims=True)

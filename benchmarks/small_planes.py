@@ -2,9 +2,10 @@
 
     .venv/bin/python -m benchmarks.small_planes [--quick]
 
-A hundred reports for each cell, three towns on a thin background. Writes results/small_planes.csv:
-CPU seconds of `mle` as it chooses and with method="dense", the medians of rounds in turns, the gap
-that is certified, and CPU seconds of `smooth` with the penalty that it chooses.
+There are a hundred reports for each cell, and three towns on a thin background. Writes
+results/small_planes.csv: CPU seconds of `mle` as it chooses and with method="dense", the medians of
+rounds in turns, the gap that is certified, and CPU seconds of `smooth` with the penalty that it
+chooses.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from benchmarks.transport import blob
 
 SIDES = (20, 24, 26, 27, 28, 32, 36, 40, 45, 48, 56, 64)
 ROUNDS = 3
-# With a matrix the larger ones take minutes.
+# With a matrix, larger planes take minutes.
 MAX_SIDE_OF_MATRIX = 48
 MECHANISMS: dict[str, Callable[[ik.Grid], ik.Mechanism]] = {
     "planar, eps = .5": lambda grid: ik.PlanarGeometric(grid, 0.5),
@@ -66,7 +67,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="20 and 28 cells a side")
     asked = parser.parse_args()
     sides = (20, 28) if asked.quick else SIDES
-    # What is loaded at a first call is no time of the others.
+    # So that no row includes the time of what a first call loads.
     measured(20, next(iter(MECHANISMS)))
     rows = (measured(side, name) for name in MECHANISMS for side in sides)
     write_rows(rows, results("small_planes", asked.quick))

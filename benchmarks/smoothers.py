@@ -1,12 +1,12 @@
-"""Which smoother: a penalised likelihood (`ibukit.smooth`),
-a smoothed EM or a prior of few parameters.
+"""Smoothers: a penalised likelihood, a smoothed EM, and a prior of few parameters.
 
     .venv/bin/python -m benchmarks.smoothers [REPETITIONS]
 
-On the ages and on Manhattan, at four noise levels each, with every weight chosen from the reports
-alone; writes results/smoothers.csv, the earth mover's distance to the truth of each with its
-standard error. Only this needs the rivals, so they live here. The penalty was chosen on these eight
-settings; *How far should IBU run?* tries others.
+The penalised likelihood is `ibukit.smooth`. The settings are the ages and Manhattan, at four noise
+levels each, with every weight chosen from the reports alone. Writes results/smoothers.csv: the
+earth mover's distance of each estimate to the truth, with its standard error. Only this comparison
+needs the rivals, so their code is here. The penalty was chosen on these eight settings; *How far
+should IBU run?* tries others.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ RIDGE = 1.0
 
 
 def folds(counts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Split the reports at random into parts; each is held out once.
-    The same split for the same counts.
+    """Split the reports at random into parts, each of which is held out once.
+
+    The same counts are always split in the same way.
     """
     rng, left = np.random.default_rng(0), counts.copy()
     for i in range(FOLDS):
@@ -53,8 +54,9 @@ def log_likelihood(theta: np.ndarray, matrix: np.ndarray, counts: np.ndarray) ->
 
 
 def smoothed_em(tally: ik.Tally, by: str) -> np.ndarray:
-    """Silverman et al. 1990:
-    theta <- (theta g) S to a fixed point, S a Gaussian kernel on the neighbours.
+    """Silverman et al. 1990: theta <- (theta g) S to a fixed point.
+
+    S is a Gaussian kernel on the neighbours.
     """
     matrix, counts = tally.matrix(), tally.counts
     kernels = gaussian_kernels(tally.alphabet)
@@ -103,8 +105,9 @@ def path_laplacian(n: int) -> np.ndarray:
 
 
 def few_parameters(tally: ik.Tally, by: str) -> np.ndarray:
-    """Efron 2016: theta = softmax(B a), B splines, a ridge on the length of a;
-    as many splines as the reports want.
+    """Efron 2016: theta = softmax(B a), with B splines and a ridge on the length of a.
+
+    The reports decide how many splines there are.
     """
     matrix, counts = tally.matrix(), tally.counts
     bases = spline_bases(tally.alphabet)
@@ -174,8 +177,9 @@ ESTIMATORS = {
 
 
 def measured(repetitions: int, n_jobs: int = 2) -> pd.DataFrame:
-    """Mean EMD and TV with their standard errors,
-    and both as multiples of those of `smooth` on the same tallies.
+    """Mean EMD and TV with their standard errors.
+
+    Both are also given as multiples of those of `smooth` on the same tallies.
     """
     ages, map_ = ik.datasets.load_adult_ages(), ik.datasets.load_gowalla("manhattan")
     tables = []

@@ -1,4 +1,4 @@
-"""The tables that are printed, and those written to results/."""
+"""The tables that are printed, and the tables that are written to results/."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def frame_of_races(rows: Iterable[Row]) -> pd.DataFrame:
 
 def rows_of_races(path: Path) -> list[Row]:
     """The rows of an earlier run.
+
     Contenders race within a workload, so that one workload can be run again.
     """
     table = pd.read_csv(path, dtype={"iterations": "Int64"}).drop(columns="ratio")
@@ -58,6 +59,6 @@ def _cell(value: object) -> str:
 
 
 def write(table: pd.DataFrame, path: Path) -> None:
-    """Four digits are more than the clock is worth."""
+    """Write a table with four digits, which are more than the clock is worth."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, index=False, float_format="%.4g", lineterminator="\n")

@@ -4,7 +4,7 @@
 
 Writes results/tables_of_reports.csv: CPU seconds of all threads, the median of rounds in turns, and
 the highest memory of a call. The rival of a table is the group-by of its engine, which counts the
-pairs of report and level and nothing else; that of a sum of n tallies is numpy's sum of their
+pairs of report and level and nothing else. The rival of a sum of n tallies is numpy's sum of their
 counts, which knows no mechanism: the bar there is that twice as many tallies take twice as long.
 """
 

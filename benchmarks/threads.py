@@ -1,13 +1,13 @@
-"""What two threads bring:
-`mle` on bits, and steps of `ibu` on planes, with scipy.fft.set_workers(1) and (2).
+"""The gain from two threads: `mle` on bits, and steps of `ibu` on planes.
 
     .venv/bin/python -m benchmarks.threads [--quick]
 
-Bits are a million rows and ten. Writes results/threads.csv. `two processes` is by how much more two
-processes do that share nothing but the machine, each with a problem of its own, than one alone: no
-way of sharing one problem gains more. The ratio of the seconds by the clock means something on an
-idle machine only. The other one holds on a busy machine too: CPU seconds of one thread, over those
-of the caller or of its companion, whichever are more, which is what the clock shows if these run
+The threads are set by scipy.fft.set_workers(1) and (2). The bits are a million rows and ten
+million. Writes results/threads.csv. `two processes` says how much more work two processes do than
+one alone, if they share nothing but the machine and each has a problem of its own: no way of
+sharing one problem gains more. The ratio of the seconds by the clock means something on an idle
+machine only. The other ratio holds on a busy machine as well: CPU seconds of one thread, over those
+of the caller or of its companion, whichever are more. It is what the clock shows if these two run
 side by side and wait for each other only once.
 """
 
@@ -52,16 +52,14 @@ def cases(n: int, side: int) -> dict[str, Callable[[], Any]]:
 
 
 def _steps(side: int) -> Callable[[], Any]:
-    """On a grid of as many rows and columns."""
+    """Three steps of `ibu` on a grid of `side` rows and columns."""
     noise = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.5)
     tally = noise.simulate(_people(side**2, 10**7), np.random.default_rng(SEED))
     return lambda: ik.ibu(tally, stop=ik.Steps(3))
 
 
 def timed(call: Callable[[], Any], threads: int) -> tuple[float, float, float]:
-    """Seconds by the clock, CPU seconds of the process,
-    and those of the thread that has most of them.
-    """
+    """Seconds by the clock, CPU seconds of the process, and CPU seconds of its busiest thread."""
     with fft.set_workers(threads):
         start = time.perf_counter(), time.process_time(), time.thread_time()
         call()
@@ -79,7 +77,7 @@ def _alone(name: str, n: int, side: int, rounds: int, begin: Barrier) -> float:
 
 
 def two_processes(name: str, n: int, side: int, rounds: int) -> float:
-    """What two do that share nothing, over what one does."""
+    """The work of two processes that share nothing, over the work of one."""
     took = []
     with (
         get_context("spawn").Manager() as manager,

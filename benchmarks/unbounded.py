@@ -1,10 +1,10 @@
-"""Alphabets without an end:
-what it costs to estimate on the likely subset, and on a larger alphabet that was guessed.
+"""The cost of estimates on an alphabet without an end: on the likely subset, and on a guess.
 
     .venv/bin/python -m benchmarks.unbounded
 
-A million users each; CPU seconds and memory of `mle` to a gap of 1e-6 and of a hundred steps of
-`ibu`, from reports that are already drawn. Writes results/unbounded.csv.
+The guess is a larger alphabet. There are a million users, or a hundred thousand where there are a
+million values. Writes results/unbounded.csv: CPU seconds and memory of `mle` to a gap of 1e-6 and
+of a hundred steps of `ibu`, from reports that are already drawn.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Case = tuple[str, str, str, Callable[[], ik.Tally]]
 
 
 def incomes(rng: np.random.Generator) -> Iterator[Case]:
-    """Simulated: a median of 3,000 a month, geometric noise of about 100 either way."""
+    """Simulated incomes: a median of 3,000 a month, geometric noise of about 100 either way."""
     whole, epsilon = ik.Line(0, None), 0.01
     mechanism = ik.LinearGeometric(whole, epsilon)
     reports = mechanism.randomize(np.rint(rng.lognormal(np.log(3000), 0.5, USERS)), rng)

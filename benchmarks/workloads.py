@@ -18,8 +18,9 @@ from ibukit.tally.tally import make_tally_part
 
 @dataclass(frozen=True)
 class Workload:
-    """One maximum-likelihood problem:
-    a fresh tally whenever asked for, and its matrix where one is thinkable.
+    """One maximum-likelihood problem.
+
+    It has a fresh tally whenever asked for, and its matrix where one is thinkable.
     """
 
     name: str
@@ -90,7 +91,7 @@ def bytes_of_rows(tally: ik.Tally) -> int:
 
 PACKED = ("packed bits", bytes_of_rows)
 VECTOR = ("vectors of length k", lambda tally: 8 * tally.k)
-# the mechanism, and of how many of the million users it is the one
+# the mechanism, and the n of "one in n of the million users has it"
 MIXED: dict[str, tuple[Any, int]] = {
     "k-RR": (ik.RandomizedResponse(1000, 4.0), 1),
     "truncated geometric": (ik.TruncatedGeometric(1000, 0.05), 1),

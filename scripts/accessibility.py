@@ -1,9 +1,9 @@
 """Ask axe-core what is wrong with a page.
 
-Colours are what takes the longest: a chapter has ten thousand pieces of highlighted code. So they
-are measured once for all words that look alike, which have the same tags and classes all the way
-up, the same colours on the same grounds. Of each look, the first, the middle and the last are
-measured.
+Measuring colours takes the longest: a chapter has ten thousand pieces of highlighted code. So words
+that look alike are measured once. Words look alike if they have the same tags and classes all the
+way up, and the same colours on the same grounds. Of all words with one look, the first, the middle
+and the last are measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-# What the theme does on every page, whatever the book writes.
+# The rules that the theme itself breaks on every page, whatever the book writes.
 ALLOWED = {"region": "the theme puts its logo outside every landmark"}
 SOURCE = Axe().axe_script
 
@@ -62,9 +62,9 @@ COLOURS = """async measured => {
 def violations(
     tab: Page, *, colours: bool, others: bool = True, measured: set[str] | None = None
 ) -> list[tuple[str, str]]:
-    """The rules that the page breaks by axe-core, each with how badly and where.
+    """The rules of axe-core that the page breaks, each with its severity and its places.
 
-    Looks in `measured` are not measured again; those of the page are added to it.
+    Looks that are in `measured` are not measured again; the looks of this page are added to it.
     """
     if not tab.evaluate("'axe' in window"):
         tab.evaluate(SOURCE)

@@ -2,14 +2,15 @@
 
     python scripts/arm.py [--only "NAME ..."] [--tests "PATH ..."] [--go-on] [PYTEST ARGUMENT ...]
 
-QEMU translates every instruction, so nothing but files is needed: a Python for Arm from Debian,
-only unpacked, and the wheels of requirements.lock for Arm. All of it, 2 GB, is kept under
-_build/arm. A test takes twenty to fifty times as long as here. Without --tests a sample is run,
-twenty minutes on a free core. A folder is run in pieces, one for each of its folders and files,
-with a log each; --go-on leaves out those that have passed. Chapters, and tests that start a process
-of their own, are no part of it: the process would not be emulated.
+QEMU translates every instruction, so only files are needed: Debian's Python for Arm, which is
+unpacked but not installed, and the wheels of requirements.lock for Arm. All of these files, 2 GB,
+are kept under _build/arm. A test takes twenty to fifty times as long as on this machine's own
+processor. Without --tests a sample of the tests is run, which takes twenty minutes on a free core.
+A folder is run in pieces, one for each of its folders and files, and each piece has a log of its
+own; --go-on leaves out the pieces that have passed. Chapters are never run, nor are tests that
+start a process of their own, because that process would not be emulated.
 
-One line for each piece; exit 1 where a test fails. Logs are in _build/arm.
+One line is printed for each piece, and the exit code is 1 if a test fails. Logs are in _build/arm.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "arm"
 UV = Path(sys.executable).with_name("uv")
 QEMU = "qemu-aarch64-static"
-# what to install, by the program that is looked for
+# for each program that is looked for, the package that installs it
 PACKAGES = {QEMU: "qemu-user-static", "mmdebstrap": "mmdebstrap"}
-# The Python of this Debian, for which the wheels are chosen.
+# The wheels are chosen for the Python of this release of Debian.
 DEBIAN, PYTHON = "bookworm", "3.11"
 IN_DEBIAN = "python3,libgomp1,libstdc++6"
 SAMPLE = (
@@ -91,7 +92,7 @@ def missing(which: Callable[[str], str | None] = shutil.which) -> str:
 
 
 def pieces(paths: Sequence[str], root: Path = ROOT) -> list[str]:
-    """The paths to be run one after the other: a folder with folders is run in their pieces."""
+    """The paths to be run one after the other; a folder with folders is replaced by its pieces."""
     found = []
     for path in paths:
         own = root / path
@@ -111,7 +112,7 @@ def _has_tests(folder: Path) -> bool:
 
 
 def has_passed(results: Path) -> bool:
-    """True if pytest left results, of one test at least, and none of them failed."""
+    """True if pytest left the results of at least one test, and no test failed."""
     if not results.exists():
         return False
     cases = list(ET.parse(results).iter("testcase"))
@@ -213,7 +214,7 @@ def environment(processor: Processor) -> dict[str, str]:
 
 
 def run(processor: Processor, tests: Sequence[str], goes_on: bool, rest: Sequence[str]) -> bool:
-    """Run the pieces on one processor and print their lines; whether all was well."""
+    """Run the pieces on one processor and print their lines; True if all was well."""
     python, own = python_of(processor), environment(processor)
     probed = subprocess.run(
         [python, "-c", PROBE], env=own, capture_output=True, text=True, check=False

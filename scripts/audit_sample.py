@@ -2,11 +2,12 @@
 
     python scripts/audit_sample.py [--seed 46] [--rows 60] [--sentences 30]
 
-A row of data/published has evidence where a test or a chapter's cell carries its claim, and no
+A row of data/published has evidence if a test or a cell of a chapter carries its claim, and no
 chapter compares the number with itself. A sentence of advice, or one that says always or never, has
-evidence where its own section computes something, shows a table or a figure, proves, or leads to a
-place that does. Whatever lacks it is marked with ! and the exit code is 1. That the evidence is the
-right one only a reader can tell: so everything is printed.
+evidence if its own section computes something, shows a table or a figure, proves something, or
+refers to a place that does. A row or sentence without evidence is marked with !, and then the exit
+code is 1. Only a reader can tell whether the evidence is the right evidence, so everything is
+printed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ADVICE = re.compile(
     r"use (?:it|the|a|this)|(?:is|are) (?:the )?best|safest)\b",
     re.IGNORECASE,
 )
-# how the package is written and called: house rules, not advice on estimating
+# pages on how the package is written and called: their rules are not advice on estimating
 HOUSE = {"api.md", "contribute.md"}
 FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)\s*$", re.MULTILINE | re.DOTALL)
 END = re.compile(r"(?<=[.!?])\s+(?=[A-Z*`{\[(])")
@@ -81,14 +82,14 @@ def published_rows(root: Path = ROOT) -> list[Found]:
             text = f"{claim} {row['setting']}: {row['quantity']} = {row['value']}, {row['verdict']}"
             if claim in chapters:
                 places = tested.get(claim, []) if chapters[claim] in sound else []
-            else:  # rows of papers that are not among the five stand in no ledger
+            else:  # the ledger has rows of the five papers only
                 places = compared[path.stem]
             found.append(Found(f"{path.name}:{line}", text, tuple(places)))
     return found
 
 
 def _compared(pages: dict[str, Any]) -> dict[str, list[str]]:
-    """The cells that check what they set beside each table of data/published."""
+    """For each table of data/published, the cells that call `beside` on it and assert something."""
     found = defaultdict(list)
     for name, page in pages.items():
         for cell in page.cells:
@@ -99,7 +100,7 @@ def _compared(pages: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def sections(path: Path) -> list[Section]:
-    """A page's text by headings; the code and the outputs of a chapter are evidence."""
+    """The text of a page under each heading; the code and outputs of a chapter are evidence."""
     found = [Section(f"{path.name}, top", [], set())]
     if path.suffix == ".md":
         _read(path.read_text(encoding="utf-8"), path.name, found)
@@ -113,7 +114,7 @@ def sections(path: Path) -> list[Section]:
 
 
 def _read(text: str, name: str, found: list[Section]) -> None:
-    # what a directive holds is a formula, a drawing or code; theorems are kept
+    # directives are taken out, because they hold formulas, drawings or code; theorems are kept
     for part in re.split(r"(?m)^(?=#{1,4} )", FENCE.sub("", text)):
         if heading := re.match(r"#{1,4} (.*)", part):
             found.append(Section(f"{name}, {heading[1]}", [], set()))
@@ -147,7 +148,7 @@ def sentences(root: Path = ROOT) -> list[Found]:
 
 
 def shown(found: Found) -> str:
-    """A line for the place and what is there to support it, and the text under it."""
+    """A line with the place and its evidence, and the text below it."""
     mark = " " if found.evidence else "!"
     said = ", ".join(found.evidence) or "no evidence"
     text = textwrap.fill(found.text, 100, initial_indent="    ", subsequent_indent="    ")

@@ -17,7 +17,7 @@ SLOW = (
     "<!doctype html><title>slow</title><script>for (const end = performance.now() + 700;"
     " performance.now() < end;);</script><p>word</p>"
 )
-# Pages whose names begin with "phone" are looked at on one.
+# Pages whose names begin with "phone" are looked at on a phone.
 BROKEN: dict[str, tuple[str, str | None]] = {
     "good": ("", None),
     "alt": (f'<img src="{PIXEL}">', "image without alternative text"),
@@ -151,7 +151,7 @@ BROKEN: dict[str, tuple[str, str | None]] = {
         "axe color-contrast",
     ),
 }
-# what must not be found: code and tables that scroll or wrap
+# good pages, on which no fault may be found: their code and tables scroll or wrap
 FITTING = {
     "table-scrolls": BROKEN["table"][0].replace(
         'style="overflow: hidden"', 'style="overflow: auto" tabindex="0"'

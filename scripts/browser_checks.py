@@ -2,10 +2,10 @@
 
     python scripts/browser_checks.py [--jobs N]
 
-`check_book` comes first and alone, because it measures how soon a page shows its first words, and
-has all the jobs for itself. The others share them. Each check is also shown pages that are broken
-on purpose. All are run even if one fails; what a check prints appears when it ends, and the last
-lines name those that failed.
+`check_book` is run first and alone, with all the jobs for itself, because it measures how soon a
+page shows its first words. The other checks then share the jobs. Each check is also shown pages
+that are broken on purpose. All checks are run even if one fails. The output of a check is printed
+when the check ends, and the last lines name the checks that failed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parent
 SELF_TEST = "--self-test"
-# The longest first, so that no job is left alone with one of them at the end.
+# The longest checks come first, so that at the end no job is left alone with a long one.
 SHARED = (
     ("check_book.py", SELF_TEST),
     ("print_book.py", "--check"),

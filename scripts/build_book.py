@@ -2,17 +2,17 @@
 
     python scripts/build_book.py [--jobs N] [ARGUMENT OF jupyter-book build ...]
 
-Chapters are run N at a time into the cache that jupyter-book reads; alone it would run one after
-the other.
+Chapters are run N at a time, and their results go into the cache that jupyter-book reads;
+jupyter-book itself would run them one after another.
 
 Three things would otherwise let a wrong book look right:
 
 * The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/, data/ or the
   results of the benchmarks leaves old numbers standing. Those folders are therefore hashed, and a
   new hash empties _build. (Not _build/bench.)
-* Sphinx does not read an unchanged page twice, so the warnings of a failed build are gone in the
-  next one. After a failure the parsed pages are dropped.
-* Without -W a chapter that raises still ends in success.
+* Sphinx does not read an unchanged page twice, so the next build does not repeat the warnings of
+  a failed one. After a failure the parsed pages are dropped.
+* Without the option -W, the build succeeds even if a chapter raises an error.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 STAMP = BUILD / ".fingerprint"
-KEPT = (
-    "bench"  # what `make bench` leaves there is no part of the book, and takes long to make again
-)
+KEPT = "bench"  # results of `make bench` are not part of the book, and take long to make again
 INPUTS = (
     "ibukit",
     "data",
@@ -71,7 +69,7 @@ def fingerprint(root: Path = ROOT) -> str:
 
 
 def clear(build: Path) -> None:
-    """Remove all that came of building the book."""
+    """Remove everything that a build of the book left."""
     for path in build.iterdir():
         if path.name == KEPT:
             continue
@@ -82,7 +80,7 @@ def clear(build: Path) -> None:
 
 
 def run_ahead(path: Path, cache: Path) -> bool:
-    """Run a chapter into the cache, unless it is there; False where it raised."""
+    """Run a chapter into the cache, unless it is there; False if it raised an error."""
     without_ports()
     store = get_cache(cache)
     uri = store.add_nb_to_project(str(path)).uri
@@ -93,16 +91,16 @@ def run_ahead(path: Path, cache: Path) -> bool:
 
 
 def one_thread() -> None:
-    """Share the cores among chapters: threads of BLAS that wait in a loop take twice the time."""
+    """Give BLAS one thread, so that chapters share the cores: waiting threads double the time."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 def run_all_ahead(jobs: int, paths: list[Path], cache: Path) -> list[Path]:
-    """Run chapters into the cache, several at a time, the longest first; those that raised."""
+    """Run chapters into the cache, several at once, the longest first; return those that raised."""
     get_cache(
         cache
-    ).list_cache_records()  # makes the data base, which two processes must not do at once
+    ).list_cache_records()  # creates the database, which two processes must not do at once
     paths = sorted(paths, key=lambda path: -len(nbformat.read(path, 4).cells))
     with ProcessPoolExecutor(jobs, initializer=one_thread if jobs > 1 else None) as pool:
         runs = {pool.submit(run_ahead, path, cache): path for path in paths}
@@ -134,7 +132,7 @@ def main() -> int:
     os.environ.update(kernel_settings())
     if executes():
         for path in run_all_ahead(arguments.jobs, chapters(), BUILD / ".jupyter_cache"):
-            # jupyter-book runs it once more and says where it stopped
+            # jupyter-book runs the chapter once more and says where it stopped
             print(f"book: {path.relative_to(ROOT)} raised", file=sys.stderr)
     status = subprocess.run(
         [

@@ -30,7 +30,7 @@ PATIENCE = 20_000  # milliseconds for an address to be written, on a busy machin
 
 
 def other_end(tab: Any, box: Any, spec: Spec) -> Choice:
-    """Move every control by the keyboard to an end where it does not stand; the new choice."""
+    """Move every control by keyboard to an end where it is not yet; return the new choice."""
     for control in spec["controls"]:
         box.locator(f"[name={control['name']}]").focus()
         tab.keyboard.press("Home" if control["start"] == len(control["values"]) - 1 else "End")
@@ -38,14 +38,14 @@ def other_end(tab: Any, box: Any, spec: Spec) -> Choice:
 
 
 def settings(box: Any, spec: Spec, choice: Choice) -> list[tuple[str, str]]:
-    """The names and the words by which an address holds a choice of a figure."""
+    """The pairs of a name and a word that stand for a figure's choice in an address."""
     figure = box.evaluate("box => box.closest('figure').id")
     prefix = figure.removeprefix("fig-").removeprefix("moving-")
     return [(f"{prefix}.{c['name']}", c["values"][choice[c["name"]]]) for c in spec["controls"]]
 
 
 def with_word(url: str, word: str) -> str:
-    """An address whose last setting is another word."""
+    """The address with its last setting replaced by another word."""
     parts = urlsplit(url)
     named = parse_qsl(parts.query)
     return urlunsplit(parts._replace(query=urlencode([*named[:-1], (named[-1][0], word)])))
@@ -62,7 +62,7 @@ def opened(tab: Any, url: str, title: str) -> tuple[dict[str, Any], dict[str, An
 
 
 def faults(tab: Any, box: Any, spec: Spec) -> list[str]:
-    """The faults of one figure's addresses; the figure stands at its first choice before."""
+    """The faults of one figure's addresses; the figure must show its first choice before."""
     first = box.evaluate(SHOWN)
     tab.evaluate("location.hash = '#an-anchor-of-the-page'")
     choice = other_end(tab, box, spec)
@@ -85,7 +85,7 @@ def faults(tab: Any, box: Any, spec: Spec) -> list[str]:
 
 
 def link_faults(tab: Any, box: Any, spec: Spec, choice: Choice) -> list[str]:
-    """The faults of the link that the button gives; pressed as by a reader without a mouse."""
+    """The faults of the link that the button copies when it is pressed without a mouse."""
     button = box.locator("button[data-link]")
     if not button.is_visible():
         return ["there is no button for the link"]

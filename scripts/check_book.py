@@ -2,16 +2,19 @@
 
     python scripts/check_book.py [--self-test] [--html _build/html] [--shots FOLDER] [--jobs N]
 
-A page must log no error, request nothing from another host, load everything it asks for, typeset
-its mathematics, show its images with alternative text, not scroll sideways, not cut off code or
-tables, break no name in a table, put verdicts first and tables of text as cards on a phone, have
-its answer on the first screen, legible schematics, padded cards and itself in sight in the sidebar,
-show its evidence if and only if it is asked for, pass axe-core with the evidence shown, in the dark
-too, have a favicon, load MathJax only for formulas, stay below a weight, and show its first words
-in half a second. All files together stay below a weight, the search must find some words, and the
-page of verdicts must filter. A few pages are opened from the disk (file://) as well. With --shots
-each page is also photographed, which takes a third longer. With --self-test the checks are shown
-pages that are broken on purpose.
+A page must log no error, request nothing from another host and load everything it asks for. It must
+typeset its mathematics, show its images with alternative text, not scroll sideways, not cut off
+code or tables, and break no name in a table. On a phone it must put verdicts first and show tables
+of text as cards. It must have its answer on the first screen, legible schematics, padded cards, and
+its own entry in sight in the sidebar. It must show its evidence if and only if the evidence is
+asked for, and pass axe-core with the evidence shown, in the dark theme as well. It must have a
+favicon, load MathJax only for formulas, stay below a weight, and show its first words in half a
+second.
+
+All files together must stay below a weight, the search must find some words, and the page of
+verdicts must filter. A few pages are also opened from the disk (file://). With --shots each page is
+also photographed, which takes a third longer. With --self-test the checks are shown pages that are
+broken on purpose.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from page_visit import LISTED, VIEWS, Finding, View, visit
 ROOT = Path(__file__).resolve().parents[1]
 
 
-# pages that show a file of the repository and nothing else, and those that stand for them
+# folders of pages that only show a file of the repository, and two pages that represent these
 LISTINGS = ("_modules/", "tests/")
 LISTINGS_SEEN = ("_modules/ibukit/domain/grid.html", "tests/test_ibu.html")
 FROM_DISK = (
@@ -57,14 +60,14 @@ def pages(html: Path) -> list[str]:
 
 
 def views_of(name: str) -> tuple[View, ...]:
-    """The views of a page: listings come of one template, of which two pages get every view."""
+    """The views of a page; of the listings, which share one template, only two get every view."""
     return (LISTED,) if name.startswith(LISTINGS) and name not in LISTINGS_SEEN else VIEWS
 
 
 def visit_all(html: Path, shots: Path | None, names: list[str]) -> list[Finding]:
     """Everything that is wrong with these pages, in a browser of their own."""
     found: list[Finding] = []
-    of_listings: set[str] = set()  # looks: what one page shows so, the others do as well
+    of_listings: set[str] = set()  # looks measured on one listing, which the other listings share
     with chromium() as browser:
         with serve(html) as home:
             for name in tqdm(names, disable=None, unit="page"):

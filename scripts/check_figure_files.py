@@ -1,11 +1,11 @@
-"""Download figures of the built book, and look at what comes.
+"""Download figures of the built book, and check the files.
 
     python scripts/check_figure_files.py [--self-test] [--html _build/html]
 
 On some pages the fold below each figure is opened by the keyboard. Each drawing must be a file of
 its own that a browser draws, with a title, its source, its licence and, unless it is a schematic,
 the numbers of its panels; each table must have a row for each of these numbers. In print the fold
-is gone. With --self-test the scripts are broken on purpose first.
+must not be shown. With --self-test the scripts are broken on purpose first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DRAWN = """async text => {
   canvas.width = canvas.height = 200;
   draw.drawImage(image, 0, 0, 200, 200);
   return new Set(new Uint32Array(draw.getImageData(0, 0, 200, 200).data.buffer)).size;
-}"""  # colours of what the browser draws of a file alone
+}"""  # the number of colours that the browser draws from a file alone
 MIN_COLOURS = 8
 
 
@@ -61,7 +61,7 @@ def file_faults(text: str, schematic: bool) -> list[str]:
 
 
 def saved(tab: Any, control: Any) -> str:
-    """The text of the file that a control saves, pressed by the keyboard."""
+    """The text of the file that a control saves when it is pressed by the keyboard."""
     with tab.expect_download() as download:
         control.focus()
         tab.keyboard.press("Enter")

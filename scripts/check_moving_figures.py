@@ -2,11 +2,12 @@
 
     python scripts/check_moving_figures.py [--self-test] [--html _build/html]
 
-Of each figure in book/moving each control is moved through all that it offers. At some of these
-choices the words of the sentence and the places of the marks must be those that `moving_marks`
-computes, at 1280 and 390 px. What is written must be large enough to read. The address of the page
-must bring a setting back, from the disk and from a server. Without a script the still picture and
-its sentence must be there, and no control. With --self-test the pages are broken on purpose first.
+Each control of each figure in book/moving is moved through all its values. At some of these
+choices, the words of the sentence and the places of the marks must be those that `moving_marks`
+computes, at 1280 and 390 px. Words must be large enough to read. The address of the page must bring
+a setting back, whether the page comes from the disk or from a server. Without a script the page
+must show the still picture and its sentence, and no control. With --self-test the pages are broken
+on purpose first.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDE, NARROW = 1280, 390  # px
 SCRIPTS = ("moving-triangle.js", "moving-address.js", "moving.js")  # in the order of the pages
 LEGIBLE = 9.0  # px
-NEAR = 0.11  # of a place, in units of the picture: one decimal is written, and rounding may differ
-FEW = 6  # so many choices of each control are compared, and the last; the keys go through all
+NEAR = 0.11  # of a place, in units of the picture: it has one decimal, and rounding may differ
+FEW = 6  # about this many choices of each control are compared, and the last; the keys visit all
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SMALLEST = """box => Math.min(...[...box.querySelectorAll('svg text')].map(text => {
   const scale = text.getScreenCTM().a;
@@ -37,7 +38,7 @@ SMALLEST = """box => Math.min(...[...box.querySelectorAll('svg text')].map(text 
 
 
 def specs(root: Path = ROOT) -> dict[str, Spec]:
-    """Each figure by its title, which its place on a page bears."""
+    """Each figure by its title, which is also the label of its box on a page."""
     read = (
         json.loads(path.read_text("utf8"))
         for path in sorted((root / "book" / "moving").glob("*.json"))
@@ -53,14 +54,14 @@ def near(wanted: str, got: str, most: float) -> bool:
 
 
 def unit(text: str) -> float:
-    """One in the last digit of the numbers of a text."""
+    """One unit in the last digit of the numbers in a text."""
     return min((10.0 ** -len(x.partition(".")[2]) for x in NUMBER.findall(text)), default=0.0)
 
 
 def differences(spec: Spec, stand: Choice, shown: dict[str, Any]) -> list[str]:
     """The differences of the page from what Python computes for a choice."""
     choice = complete(spec, stand)
-    # what the page computes may round otherwise
+    # the page may round a number that it computes differently from Python
     slack = 1.01 if "computed" in spec else 0.0
     found = [
         f"says {shown['said'].get(name)!r} for {name}, not {word!r}"
@@ -99,7 +100,7 @@ def operate(tab: Any, box: Any, spec: Spec) -> list[str]:
 
 
 def drag(tab: Any, box: Any, spec: Spec) -> list[str]:
-    """The faults that show when a finger goes to the right end of a plot on which one chooses."""
+    """The faults that show when a finger drags a choice to the right end of its plot."""
     found = []
     for i, panel in enumerate(spec["panels"]):
         if "computed" in spec:
@@ -256,7 +257,7 @@ BROKEN = {
 
 
 def trial(html: str, folder: Path, change: tuple[str, Any, Any]) -> Path:
-    """A page of its own with one figure, and its script and style, one of them changed."""
+    """A page with one figure, its script and its style, one of which is changed."""
     name, swap, _ = change
     for file in (*SCRIPTS, "moving.css", "schematics.css"):
         text = (ROOT / "book" / "_static" / file).read_text("utf8")

@@ -1,9 +1,10 @@
-"""Ask the built book's own search what people type; the right page is among the first three.
+"""Check that the book's own search puts the right page among its first three results.
 
     python scripts/check_search.py [--html _build/html]
 
-The questions are the words of book/_ext/search_words.tsv, as they stand and without their last s.
-They are put to the search's own script in Chromium. Exit 1 if one leads elsewhere.
+The questions are the words of book/_ext/search_words.tsv, each as it is written there and also
+without its last s. Chromium puts them to the search's own script. The exit code is 1 if a question
+leads elsewhere.
 """
 
 from __future__ import annotations

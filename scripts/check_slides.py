@@ -2,10 +2,11 @@
 
     python scripts/check_slides.py [--self-test] [--html _build/html]
 
-On a screen of 1280 by 720, light and dark, each slide holds all that is on it, in letters that can
-be read; keys and buttons turn the slides; axe-core has nothing to say. On a phone the slides stand
-one below the other and do not scroll sideways. Printed, each is one page. A deck is opened from the
-disk, logs no error and asks for no other file. With --self-test a deck is broken on purpose first.
+On a screen of 1280 by 720, light and dark, each slide must hold everything that is on it in legible
+letters, keys and buttons must turn the slides, and axe-core must find no fault. On a phone the
+slides must follow one below the other and not scroll sideways. In print each slide must be one
+page. A deck is opened from the disk; it must log no error and ask for no other file. With
+--self-test a deck is broken on purpose first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREEN, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
-SMALLEST = 12.0  # px, of the words on a slide of 1280 by 720; a foot is smaller
+SMALLEST = 12.0  # px, of the words on a slide of 1280 by 720; the foot of a slide may be smaller
 MIN_GLYPHS = 10  # on each printed page
 DRAWN = "() => document.images.length === 0 || [...document.images].every(i => i.complete)"
 FACTS = """() => [...document.querySelectorAll('.slide')].map(slide => {
@@ -95,7 +96,7 @@ def by_keys(tab: Page) -> list[str]:
 
 
 def opened(browser: Browser, deck: Path, scheme: str, size: dict[str, int]) -> tuple[Page, list]:
-    """A tab with a deck, and a list that everything is added to that goes wrong in it."""
+    """A tab with a deck, and a list to which every error in the tab is added."""
     context = browser.new_context(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
     tab, wrong = context.new_page(), []
     address = deck.resolve().as_uri()

@@ -2,10 +2,11 @@
 
     python scripts/check_try.py [--self-test] [--html _build/html]
 
-200 random inputs: estimate and gap agree to 1e-9, ranges of all maximisers to 1e-8, intervals to
-1e-6. Hostile inputs are answered by one sentence. The examples are used as a reader does, by form,
-slider and link, at 1280 and 390 px, light and dark; the call that is printed for each is run. After
-the page is loaded it asks for nothing. With --self-test the page is broken on purpose first.
+On 200 random inputs, estimate and gap must agree to 1e-9, ranges of all maximisers to 1e-8, and
+intervals to 1e-6. Each hostile input must be answered by one sentence. The examples are used as a
+reader uses them, by form, slider and link, at 1280 and 390 px, light and dark; the call that is
+printed for each example is run. Once loaded, the page must ask for nothing. With --self-test the
+page is broken on purpose first.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ N_INPUTS, N_SELF_TEST, AT_ONCE = 200, 40, 20
 VIEWS = ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark"))
 EXAMPLES = ("ways", "ages", "open")
 PATIENCE = 120_000  # ms; a busy machine takes its time
-SHORT_PATIENCE = 10_000  # where a page is broken on purpose, and may never answer
+SHORT_PATIENCE = 10_000  # ms; for a page that is broken on purpose, and may never answer
 LEGIBLE = 9.0  # px
-ROUNDING = 6e-4  # of a share in per cent with one decimal
+ROUNDING = 6e-4  # error of a share that is written in per cent with one decimal
 MARKUP = '<img src=x onerror="window.harmed = true">'
 FACTS = """box => {
   const all = query => [...box.querySelectorAll(query)];
@@ -92,7 +93,7 @@ class Reader:
         self.tab.wait_for_selector(f".try[data-state={state}]", state="attached")
 
     def expect(self, what: str, true: bool) -> None:
-        """Note what is not so."""
+        """Note a fault unless something is true."""
         if not true:
             self.faults.append(what)
 
@@ -118,7 +119,7 @@ Step = Callable[[Reader], None]
 
 @cache
 def inputs(n: int) -> list[Case]:
-    """Random and extreme inputs, with what ibukit answers to them once it was asked."""
+    """Random and extreme inputs, which keep the answers that ibukit gives to them."""
     return [*random_cases(n), *edge_cases()]
 
 
@@ -161,7 +162,7 @@ def example(reader: Reader, name: str) -> None:
     found = estimate.to_frame(level=0.95, method="profile")
     for row, (label, ours) in zip(seen["rows"], found.iterrows(), strict=True):
         cells = {"interval": [ours["lower"], ours["upper"]]}
-        if name != "open":  # where the page and the call may show different maximisers
+        if name != "open":  # in that example the page and the call may show different maximisers
             cells["mle"] = [ours["probability"]]
         same = row["label"] == str(label) and all(
             np.allclose(shares(row[key]), wanted, atol=ROUNDING) for key, wanted in cells.items()
@@ -257,7 +258,7 @@ def use(
     patience: int = PATIENCE,
     until: str | None = None,
 ) -> list[str]:
-    """The faults of one page in one view; no further than a step that finds what is expected."""
+    """The faults of one page in one view, up to the step that finds the expected fault, if any."""
     width, scheme = view
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     reader = Reader(context.new_page(), patience)
@@ -299,7 +300,7 @@ def check(browser: Any, html: Path) -> list[str]:
     return found
 
 
-# what is changed in which file, and words of the finding
+# the fault: the file, the text to replace, its replacement, and words of what must be found
 BROKEN: dict[str, tuple[str, str, str, str]] = {
     "the gap is wrong": ("maximum", "Math.log1p(best.off)", "1e-8", "gap off"),
     "the maximum stops early": ("maximum", "MAX_STEPS = 200", "MAX_STEPS = 2", "gap off"),
@@ -326,7 +327,7 @@ BROKEN: dict[str, tuple[str, str, str, str]] = {
 
 
 def trial(folder: Path, change: tuple[str, str, str, str] | None) -> str:
-    """The address of a page with the form alone, one of its files changed."""
+    """The address of a page with only the form, one of whose files is changed."""
     (folder / "book").mkdir(exist_ok=True)
     (folder / "_static").mkdir(exist_ok=True)
     for file in [*STATIC.glob("try*"), STATIC / "moving.css", STATIC / "schematics.css"]:

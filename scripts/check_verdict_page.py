@@ -2,11 +2,11 @@
 
     python scripts/check_verdict_page.py [--self-test] [--html _build/html]
 
-Every row of data/ledger.csv and data/errata.csv must have its anchor, each link from a row must
-lead to an anchor that is there, and so must each link from a chapter to a row; the totals must be
-those of the data; the filters must leave exactly the rows that the data say. `look` does the first,
-`operate` the second on a page that Playwright has opened. With --self-test both are shown pages
-that are broken on purpose.
+Every row of data/ledger.csv and data/errata.csv must have its anchor. Each link from a row, and
+each link from a chapter to a row, must lead to an anchor that is there. The totals must be those of
+the data, and the filters must leave exactly the rows that the data say. `look` checks all but the
+filters in the built files; `operate` checks the filters on a page that Playwright has opened. With
+--self-test both are shown pages that are broken on purpose.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from headless_browser import chromium, serve
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, ERRATA = "book/claims.html", "book/errata.html"
-MIN_LINKS = 200  # from the chapters to the rows: fewer would say that the links are gone
-HEAVIEST = 1_500_000  # bytes of a page without what pages share
+MIN_LINKS = 200  # from the chapters to the rows; fewer would mean that links have been lost
+HEAVIEST = 1_500_000  # bytes of the page, without the files that all pages share
 SHOWN = (
     "() => [...document.querySelectorAll('.verdict-row')].filter(row =>"
     " row.checkVisibility()).map(row => row.id)"
@@ -149,7 +149,7 @@ def totals(text: str, known: dict[str, dict[str, str]]) -> list[str]:
     return complaints
 
 
-# what is set in the form, and which rows must then be left
+# what is set in the form, and a test of the rows that must then be left
 TRIALS: list[tuple[dict[str, str], Any]] = [
     ({"verdict": "deviates"}, lambda row: row["word"] == "deviates"),
     (
@@ -271,7 +271,7 @@ BROKEN = {
 
 
 def self_test(html: Path) -> list[str]:
-    """The faults that are not found; each is made in a copy of the page that is good."""
+    """The faults that are not found; each is made in a copy of the good page."""
     missed, good = [], (html / PAGE).read_text("utf8")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         copy = Path(folder) / "html"
@@ -297,7 +297,7 @@ def self_test(html: Path) -> list[str]:
 
 
 def use(browser: Any, url: str, patience: int = 300_000) -> list[str]:
-    """Use the page in a tab of its own; complain of what cannot be used within the milliseconds."""
+    """Use the page in a tab of its own; what cannot be used within the milliseconds is a fault."""
     tab = browser.new_page()
     tab.set_default_timeout(patience)
     try:

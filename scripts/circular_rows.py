@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 PRINTED = {"load_published", "settings"}
-# what hands its argument on unchanged; whatever else is called makes something new of it
+# functions that return their argument unchanged; any other call makes something new of it
 PASSES_ON = {
     "list",
     "tuple",
@@ -39,16 +39,14 @@ def parsed(source: str) -> ast.Module:
 
 
 class Circle:
-    """Which names of a chapter hold numbers
-    that were read off a published table and handed on unchanged.
-    """
+    """The names of a chapter that hold unchanged numbers of a published table."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.faults: list[str] = []
 
     def printed(self, node: ast.AST) -> bool:
-        """Whether an expression is, or holds, a number as printed."""
+        """True if an expression is, or contains, a number just as a paper prints it."""
         if isinstance(node, ast.Name):
             return node.id in self.names
         if isinstance(node, ast.Call):

@@ -21,7 +21,7 @@ FILE = ROOT / "book" / "class-sheet.md"
 N, GROUPS, RED = 20, 5, 6  # people, groups to count in, red cards
 REDS = (0, 2, 4, 6, 8, 10)
 SEED, CLASSES = 1, 10_000  # of the simulation
-FAR = 0.2  # of the truth
+FAR = 0.2  # distance from the truth beyond which a finding is far off
 COIN = ik.RandomizedResponse(["no", "yes"], epsilon=np.log(3))
 STYLE = """```{raw} html
 <style>

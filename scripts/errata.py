@@ -61,7 +61,7 @@ def plain(text: str) -> str:
 def beginning(text: str) -> str:
     """The first sentence of a text, or the first two where the first is a word or two.
 
-    A full stop in a number or in "Sec." ends none.
+    A full stop in a number or in "Sec." does not end a sentence.
     """
     ends = r"(?<=[a-z\d)$%])(?<!Sec)(?<!Figs)(?<!Thm)\. (?=[A-Z])"
     first, *others = re.split(ends, text)

@@ -16,9 +16,9 @@ six significant digits:
 * ``contours``: the ``value`` of each level; the curves are in the drawing only;
 * ``picture``: ``value``, row by row from the first row of the array, and its outer edges.
 
-A series of more than `MAX_NUMBERS` says how many there are in its ``omitted``: the file stays as
-light as the page needs it, and the code of the figure computes them. Arrows, words and the shores
-of a map are in the drawing only.
+A series of more than `MAX_NUMBERS` numbers has only their count, in its ``omitted``: so the file
+stays as light as the page needs it, and the code of the figure computes the numbers. Arrows, words
+and the shores of a map are in the drawing only.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def numbers(values: Sequence[Any]) -> list[float | int | None]:
 
 
 def colour(artist: Any) -> str:
-    """The colour of a line, or that of an area."""
+    """The colour of a line or of an area."""
     from matplotlib.colors import to_hex
 
     get = getattr(artist, "get_color", None) or artist.get_facecolor
     found = get()
     if not isinstance(found, str) and len(found) and not isinstance(found[0], float):
-        found = found[0]  # of each piece
+        found = found[0]  # the colour of the first of several pieces
     try:
         return str(to_hex(found))
     except ValueError:
@@ -175,7 +175,7 @@ def patches(axes: Any) -> list[Series]:
 
 
 def axis(found: Any) -> dict[str, Any]:
-    """The name of an axis, its scale, and the words that stand at places of it."""
+    """The name of an axis, its scale, and the words at some of its places."""
     words = {
         number(place): text.get_text()
         for place, text in zip(found.get_ticklocs(), found.get_ticklabels(), strict=False)
@@ -236,13 +236,13 @@ def read(svg: str) -> dict[str, Any] | None:
 
 
 def with_data(svg: str, data: dict[str, Any]) -> str:
-    """The drawing with other data in place of those that it has."""
+    """The drawing with the given data in place of its own data."""
     svg = METADATA.sub("", svg)
     return ROOT_TAG.sub(lambda tag: tag[0] + as_metadata(data), svg, count=1)
 
 
 def carrying(print_figure: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that prints a figure as the given one does, a drawing with its data."""
+    """A function that prints a figure as the given one does, but puts its data into a drawing."""
 
     def with_its_data(figure: Any, fmt: str = "png", **options: Any) -> Any:
         printed = print_figure(figure, fmt=fmt, **options)

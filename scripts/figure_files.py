@@ -1,4 +1,4 @@
-"""Finish the drawings of a built book: each says what it is; its numbers and a small picture.
+"""Finish the drawings of a built book: describe each, take out its numbers and small picture.
 
     python scripts/figure_files.py [--html _build/html]
 

@@ -3,10 +3,10 @@
     python scripts/first_minute.py [PAGE ...] [--answers FILE] [--html _build/html]
 
 Each answer is a piece of the page's text, named in the file of answers: lines of page, question and
-text, separated by tabs. Without a file they are those of the landing page. PAGE is a file or an
-address; without one it is the landing page. Printed is the distance in pixels from the top of the
-page to the end of each answer, on a screen of 1280 x 800 and on one of 390 x 844; "–" stands for an
-answer that the page does not show.
+text, separated by tabs. The answers of the landing page need no file. PAGE is a file or an address;
+without PAGE, the landing page and the pages in the file are measured. The script prints the
+distance in pixels from the top of the page to the end of each answer, on a screen of 1280 x 800 and
+on one of 390 x 844; "–" stands for an answer that the page does not show.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OURS = {
     "why believe": "results of five papers",
     "what next": "a coin and a pencil",
 }
-# The end of the first visible text that holds the words, wherever marks divide it.
+# The end of the first visible text that holds the words, even if tags divide them.
 FOOT = """words => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const seen = [];
@@ -83,7 +83,7 @@ def address(page: str) -> str:
 
 
 def main() -> int:
-    """Carry out the command line; 1 if our page does not answer all on the first screen."""
+    """Carry out the command line; 1 if the landing page's first screen lacks an answer."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -51,7 +51,7 @@ class Figure(NamedTuple):
 
 
 def first_sentence(caption: str) -> str:
-    """The beginning of a caption that can stand alone."""
+    """The first sentence of a caption, or all of the caption if that sentence cuts a bracket."""
     text = " ".join(caption.split())
     found = SENTENCE.split(text, maxsplit=1)[0]
     return found if found.count("(") == found.count(")") else text
@@ -83,7 +83,7 @@ def figures(slug: str) -> list[Figure]:
 
 
 def words_of(figure: Figure) -> str:
-    """The beginning of the caption; of a moving figure, which begins with its use, the title."""
+    """The first sentence of the caption; a moving figure's title, as its caption tells its use."""
     if figure.kind != "moving":
         return first_sentence(figure.caption)
     spec = json.loads((ROOT / "book" / "moving" / f"{figure.source}.json").read_text("utf8"))

@@ -49,7 +49,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = (
-        128  # a browser on a busy machine opens many connections at once; five would be dropped
+        128  # a busy browser opens many connections at once; a queue of five would drop some
     )
 
     def handle_error(self, request: Any, client_address: Any) -> None:

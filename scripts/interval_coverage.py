@@ -3,13 +3,13 @@
     python scripts/interval_coverage.py [--methods wald profile ...] [--mechanisms line ...]
     [--draws 400] [--jobs 2] [--to FILE]
 
-Writes data/interval-coverage.csv: every mechanism at two levels of noise, crossed with every truth
-and number of people; one row for each of these, question, target and method. Methods above a tenth
-of a second for a question take half as many draws, in all corners (a vertex, two values) and every
-third of the other settings; the slowest ones only for some mechanisms and sizes. Rows that the
-file has are kept, and those of a setting are written as soon as they are there: what was
-interrupted goes on where it stopped. Draw i of a setting has the same reports for every method,
-from the seed (SEED, mechanism, truth, n, i).
+Writes data/interval-coverage.csv. A setting is a mechanism at one of two levels of noise, a truth
+and a number of people; all combinations are measured, and each has a row for each question, target
+and method. Methods that take more than a tenth of a second for a question take half as many draws,
+and only in all corners (a vertex, two values) and every third of the other settings; the slowest of
+them take only some mechanisms and sizes. Rows that the file has are kept, and the rows of a setting
+are written as soon as they are measured, so an interrupted run goes on where it stopped. Draw i of
+a setting has the same reports for every method, from the seed (SEED, mechanism, truth, n, i).
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ METHODS: dict[str, dict[str, Any]] = {
     "credible": {"method": "credible"},
     "calibrated": {"method": "calibrated"},
 }
-# Methods that take draws of their own: draw i has the seed i.
+# Methods that draw random numbers of their own; for draw i they get the seed i.
 RANDOM = ("betting", "bootstrap", "credible", "calibrated", "auto")
-# Methods that are measured by half as many draws, in the corners and a third of the rest.
+# Methods that are measured on half as many draws, and only in the corners and a third of the rest.
 SLOW = ("guaranteed", "betting", "bootstrap", "credible", "calibrated")
 CORNERS = ("vertex", "two values")
-# Betting needs reports that can be listed, which points of a plane cannot. Elsewhere three
-# questions take .4 to .6 seconds by credible intervals, and .3 to 8 by calibrated ones.
+# Betting needs reports that can be listed, and points of a plane cannot be listed. Elsewhere three
+# questions take .4 to .6 seconds by credible intervals, and .3 to 8 seconds by calibrated ones.
 FAMILIES = ("k-RR", "line", "plane", "unary", "subset", "matrix")
 FAMILIES_OF = {"betting": tuple(family for family in FAMILIES if family != "plane")}
-# Families that are measured with more than the smallest number of people; under those that are
-# left out, calibrated intervals take hours.
+# Families that are measured with more than the smallest number of people; with the families that
+# are left out, calibrated intervals take hours.
 LARGER_OF = {"calibrated": ("k-RR", "line", "subset", "matrix")}
-# Measured for both targets.
+# Methods that are measured for both targets.
 OF_FREQUENCIES = ("wald",)
 # An end that touches the truth covers it, however the last digit falls.
 TOUCHES = 1e-9
@@ -83,7 +83,7 @@ class Setting(NamedTuple):
 
 @cache
 def mechanisms() -> dict[tuple[str, str], ik.FiniteMechanism]:
-    """Return the mechanisms by family and level of noise; a new one comes last."""
+    """Return the mechanisms by family and noise; add new ones last, because seeds use the order."""
     line, plane, rng = ik.Line(0, 19), ik.Grid(4, 5), np.random.default_rng(SEED)
     return {
         ("k-RR", "mild"): ik.RandomizedResponse(20, 2.0),
@@ -103,7 +103,7 @@ def mechanisms() -> dict[tuple[str, str], ik.FiniteMechanism]:
 
 @cache
 def truths(k: int) -> dict[str, np.ndarray]:
-    """Return the distributions of the people, from a corner to all equal; a new one comes last."""
+    """Return the people's distributions, from a corner to all equal; add new ones at the end."""
     vertex, other = np.eye(k)[[k // 2, 1]]
     few = np.zeros(k)
     few[[1, k // 3, k // 2, k - 2]] = 0.4, 0.3, 0.2, 0.1
@@ -189,7 +189,7 @@ def measure(setting: Setting, methods: Sequence[str], draws: int) -> list[dict[s
     rows = []
     for j, (method, target) in enumerate(wanted):
         for c, question in enumerate(asked):
-            # Half a draw more of each kind, so that no error is 0.
+            # Half a draw more of each kind, hit and miss, so that no error is 0.
             share = (held[j, :, c].sum() + 0.5) / (draws + 1)
             rows.append(
                 {name: getattr(setting, name) for name in SETTING}
@@ -211,7 +211,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write all rows at once: a file that is interrupted is the one before."""
+    """Write all rows at once: if this is interrupted, the earlier file remains."""
     new = path.with_suffix(".part")
     with new.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -223,7 +223,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 def missing(
     setting: Setting, rows: Sequence[dict[str, Any]], methods: Sequence[str], draws: int
 ) -> Iterator[tuple[list[str], int]]:
-    """Yield the methods without a row of a setting, with the number of draws of each group."""
+    """Yield groups of methods that have no row for a setting yet, each with its number of draws."""
     own = tuple(str(getattr(setting, name)) for name in SETTING)
     done = {row["method"] for row in rows if tuple(str(row[name]) for name in SETTING) == own}
     left = [name for name in methods if name not in done and setting.has(name)]

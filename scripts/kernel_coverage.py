@@ -2,8 +2,9 @@
 
     python scripts/kernel_coverage.py [PYTEST ARGUMENT ...]
 
-The lines of ibukit's `_*kernels.py`, met by `TESTS`; without compiling, as compiled lines are
-seen by no tool. Exit 1 where a test fails or fewer than 98 % of the lines are run.
+The lines are those of ibukit's `_*kernels.py`, and `TESTS` run them. Nothing is compiled, because
+no tool sees compiled lines. The exit code is 1 if a test fails or fewer than 98 % of the lines are
+run.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ OUT = ROOT / "_build" / "kernels"
 KERNELS = "ibukit/**/_*kernels.py"
 TESTS = ("tests/plain_kernels.py", "tests/plain_solvers.py")
 MIN_PER_CENT = 98
-# without JIT Python's scalars warn of what compiled code passes over: hashes wrap round, and 1 / 0
-# is infinite
+# without JIT, Python's scalars warn where compiled code does not: when hashes wrap round, and when
+# 1 / 0 is infinite
 QUIET = ("-W", "ignore::RuntimeWarning")
 
 

@@ -7,8 +7,8 @@ Settings, which are inputs that a paper chose, are counted apart from results.
                                          counts in README.md from the tables
 
 A row has a test when a test carries its id, as in ``@pytest.mark.ledger("A-T1")``, or a chapter's
-code cell does, as in the tag ``ledger:A-T1``. A tagged cell must assert something, or it would only
-look tested.
+code cell does, as in the tag ``ledger:A-T1``. A tagged cell must assert something, because
+otherwise its row would only look tested.
 """
 
 from __future__ import annotations

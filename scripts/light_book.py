@@ -7,10 +7,11 @@ and the maps from its scripts to their sources; MathJax comes in fourteen bundle
 loaded. `make book` calls this after Sphinx. It changes the built files only, and changes nothing if
 it is called again.
 
-Styles: a rule stays if a page or a script names all of its classes. Icons: the font of the theme,
-cut down to the characters that the remaining rules draw. Pages: no MathJax where there is no
-formula, and no mark around code that looks as if it had none. Search: no digits of a computed
-value, which nobody types. Figures: no more digits than a screen shows, and the font of the page.
+Of the styles, a rule stays if a page or a script names all of its classes. The icon font of the
+theme is cut down to the characters that the remaining rules draw. A page loses MathJax if it has no
+formula, and the marks around code that looks the same without them. The index of the search loses
+the digits of computed values, which nobody types. A figure keeps only the digits that a screen
+shows, and takes the font of the page.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 BUNDLE = "tex-chtml.js"
-# What the bundle loads on demand: fonts, packages of TeX, and the explorer of its menu, in English.
-# Another renderer is not among them, and book.js takes it off the menu.
+# The bundle loads these on demand: fonts, packages of TeX, and the explorer of its menu, in
+# English. No other renderer is among them, and book.js takes that choice off the menu.
 SPEECH = ("a11y", "sre/mathmaps/base.json", "sre/mathmaps/en.json")
 LOADED_ON_DEMAND = ("output/chtml", "input/tex", *SPEECH)
 UNUSED = ("**/*.map", "**/*webpack-macros.html", "locales", "scripts/fontawesome.js")
@@ -50,10 +51,11 @@ MATHJAX = re.compile(r"<script\b[^>]*_static/mathjax/[^>]*></script>\s*")
 FORMULA = re.compile(r'class="[^"]*\bmath\b')
 SPACE = re.compile(r"\s*\n\s*")
 AS_WRITTEN = re.compile(r"(?s)(<(pre|script|textarea|style)\b.*?</\2>)")
-# Decimals, and what a table's next column has glued to them; years and numbers below 100 stay.
+# Digits of decimals, perhaps with the next column of a table glued to them; years and numbers below
+# 100 stay.
 DIGITS = re.compile(r"0\d+|\d{3}|(?!19|20)\d{4}|\d{5,}|\d{3,}[a-z_]\w*")
-# What matplotlib writes before a drawing and beside its parts, and for no reader; not the data of
-# the figure, which are an object of JSON.
+# Things that matplotlib writes before a drawing and beside its parts, and that no reader needs. The
+# data of the figure, an object of JSON, are not among them.
 REMARKS = re.compile(r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>(?!\{).*?</metadata>")
 NUMBER = re.compile(r"(?<![#\w.-])-?\d+\.\d+(?![\w.])")
 FONT = re.compile(r";? *font-family: 'DejaVu Sans'(?:,[^;\"]*)?(?=[;\"])")
@@ -98,7 +100,7 @@ def names_in_use(texts: Iterable[str], scripts: Iterable[str]) -> set[str]:
 
 
 def needed(selector: str, names: set[str]) -> bool:
-    """True if an element may be meant: its classes are in use, as far as they must be there."""
+    """True if a page may have such an element: all classes that the selector needs are in use."""
     while (plain := INSIDE.sub("", selector)) != selector:
         selector = plain
     return all(name in names or name.startswith(PUT_TOGETHER) for name in CLASS.findall(selector))
@@ -108,7 +110,7 @@ def rules_in_use(css: str, names: set[str]) -> str:
     """A style sheet without the rules for classes that are not in use."""
 
     def kept(rule: re.Match[str]) -> str:
-        # before the selectors may stand a licence, and a statement such as @charset
+        # a licence and a statement such as @charset may come before the selectors
         before, selectors = re.fullmatch(r"(?s)((?:.*\*/|.*;)?)(.*)", rule[1]).groups()  # type: ignore[union-attr]
         parts = re.split(r",(?![^(]*\))", selectors)
         chosen = ",".join(part for part in parts if needed(part, names))
@@ -145,7 +147,7 @@ def with_cut_font(css: str) -> str:
             return found[0] if ICONS in found[0] else ""
         return re.sub(r"src:[^;}]*", f'src:url(../{FONTS}/{ICONS}) format("woff")', found[0])
 
-    # an icon says nothing to those who listen: its button has a name
+    # a screen reader shall not read the icon aloud: its button has a name
     icon = r'content:("\\f[0-9a-f]{3}")(?=[;}])(?!;content)'
     css = re.sub(icon, r'content:\1;content:\1/""', css)
     return FACE.sub(face, css)
@@ -192,7 +194,7 @@ def light_number(found: re.Match[str]) -> str:
 
 
 def light_picture(found: re.Match[str]) -> str:
-    """The address of a picture with a table of its colours, if they are few; no pixel changes."""
+    """The address of a picture, with a table of its colours if they are few; no pixel changes."""
     picture = Image.open(BytesIO(b64decode(found[1]))).convert("RGBA")
     pixels = np.asarray(picture).reshape(-1, 4)
     colours, places = np.unique(pixels, axis=0, return_inverse=True)
@@ -207,10 +209,10 @@ def light_picture(found: re.Match[str]) -> str:
 
 
 def light_marks(svg: str) -> str:
-    """A drawing whose marks do not repeat the style of the shape that they show, by short names.
+    """A drawing with short names, whose marks do not repeat the style of the shape that they show.
 
-    A shape's own style is stronger than that of its mark. So what both say is said once, and what
-    all marks of a shape say the shape can say for them.
+    A shape's own style overrides the style of a mark that shows it. So a property that both set is
+    set once, and the properties that all marks of a shape share are moved to the shape.
     """
     styles: dict[str, set[str]] = {}
     for name, style in MARK.findall(svg):
@@ -234,12 +236,12 @@ def light_marks(svg: str) -> str:
 
 
 def light_drawing(svg: str) -> str:
-    """A drawing of matplotlib that looks the same in a third less."""
+    """A drawing of matplotlib that looks the same and is a third smaller."""
     svg = re.sub(r">\s+<", "><", REMARKS.sub("", svg)).strip()
     named = set(re.findall(r"#([\w.-]+)", svg))
 
     def light_tag(found: re.Match[str]) -> str:
-        """Change what a tag says of places, and leave pictures and words as they are."""
+        """Shorten the numbers of a tag; pictures keep their pixels, and words stay as they are."""
         if '"data:' in found[0]:
             return PICTURE.sub(light_picture, found[0])
         tag = NUMBER.sub(light_number, SPACE.sub(" ", found[0]))

@@ -3,15 +3,15 @@
     python scripts/measured_matrix_coverage.py [--methods wald profile ...] [--matrices test ...]
     [--draws 1000] [--jobs 1] [--to FILE]
 
-Writes data/measured-matrix-coverage.csv: four confusion matrices, crossed with three shares of the
-first secret, two numbers of trials of each secret and two numbers of reports, and the design of
-the study of Santa Clara; one row for each of these and each method, about the share of the first
-secret. "known" methods are given the shares of the trials as if they were the probabilities.
-Guaranteed intervals and posteriors take a fifth of the draws. Bootstraps take fewer still, and only
-few trials with many reports, where the trials matter most. Rows that the file has are kept, and
-each is written as soon as it is there: what was interrupted goes on where it stopped. Draw i of a
-setting has the same trials and reports for every method, from the seed (SEED, matrix, share,
-trials, n, i).
+Writes data/measured-matrix-coverage.csv. The settings are four confusion matrices, crossed with
+three shares of the first secret, two numbers of trials of each secret and two numbers of reports,
+and the design of the study of Santa Clara. Each setting has a row for each method, about the share
+of the first secret. "known" methods are given the shares of the trials as if these were the
+probabilities. Guaranteed intervals and posteriors take a fifth of the draws. Bootstraps take fewer
+still, and only few trials with many reports, where the trials matter most. Rows that the file has
+are kept, and each row is written as soon as it is measured, so an interrupted run goes on where it
+stopped. Draw i of a setting has the same trials and reports for every method, from the seed (SEED,
+matrix, share, trials, n, i).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from ibukit.domain.linear_functionals import normal_quantile
 FILE = Path(__file__).resolve().parents[1] / "data" / "measured-matrix-coverage.csv"
 SEED, LEVEL, DRAWS = 2026, 0.95, 1000
 MATRICES: dict[str, list[list[float]]] = {
-    # Sensitivity and specificity, as of 103 of 122 and 399 of 401.
+    # Sensitivity and specificity, about 103 of 122 and 399 of 401.
     "Santa Clara": [[0.845, 0.155], [0.005, 0.995]],
     "test": [[0.85, 0.15], [0.02, 0.98]],
     "weak test": [[0.7, 0.3], [0.1, 0.9]],
     "classifier": [[0.85, 0.1, 0.05], [0.05, 0.85, 0.1], [0.05, 0.1, 0.85]],
     "weak classifier": [[0.6, 0.25, 0.15], [0.2, 0.6, 0.2], [0.15, 0.25, 0.6]],
 }
-# The share of the first secret; of three, the second has .3.
+# The share of the first secret; of three secrets, the second has .3.
 SHARES = {"none": 0.0, "rare": 0.02, "common": 0.2}
 SHARES_OF_STUDY = {"none": 0.0, "rare": 0.012, "common": 0.2}
 TRIALS, SIZES = (50, 500), (300, 3_000)
@@ -63,7 +63,8 @@ METHODS = {
     "guaranteed": 0.2,
     "bootstrap": 0.15,
 }
-# Methods for two secrets with two reports; the default for a known matrix is measured there alone.
+# Methods that are measured only for two secrets with two reports; one of them is the default for a
+# known matrix.
 OF_TWO = ("Rogan-Gladen", "Lang-Reiczigel", "posterior", "profile", "known auto")
 RESAMPLES, MATRIX_DRAWS, PLACES = 199, 200, 2001
 # An end that touches the truth covers it, however the last digit falls.
@@ -134,7 +135,7 @@ def lang_reiczigel(trials: Counts, reports: Counts) -> tuple[float, float]:
     """Return Lang and Reiczigel's limits: the delta method with pseudo-counts, and a shift."""
     z = normal_quantile(LEVEL)
     more = trials + 1.0
-    # n + z^2 reports, of which z^2 / 2 more are positive.
+    # z^2 reports are added, half of them positive.
     share, variance = rogan_gladen(more, reports + z**2 / 2)
     (ill, well), (sensitivity, false) = more.sum(axis=1), more[:, 0] / more.sum(axis=1)
     shift = 2 * z**2 * share * sensitivity * (1 - sensitivity) / ill
@@ -147,7 +148,8 @@ def posterior(trials: Counts, reports: Counts) -> tuple[float, float]:
     """Return the shortest interval of the posterior of the share, all priors uniform.
 
     The matrix is averaged over equally spaced quantiles of the posterior that the trials alone
-    give, in a fixed random order; their weights are the likelihoods of the reports.
+    give. The quantiles of its two rows are paired in a fixed random order, and each pair is
+    weighted by the likelihood of the reports.
     """
     spaced = (np.arange(MATRIX_DRAWS) + 0.5) / MATRIX_DRAWS
     other = np.random.default_rng(SEED).permutation(spaced)
@@ -160,7 +162,8 @@ def posterior(trials: Counts, reports: Counts) -> tuple[float, float]:
     weights = np.exp(fits - fits.max()).sum(axis=1)
     mass = np.r_[0.0, np.cumsum(weights / weights.sum())]
     edges = np.linspace(0, 1, PLACES + 1)
-    # The first edge above each one with enough mass between; none from the last edges.
+    # For each edge, the first one above it with enough mass between the two; the last edges have
+    # none.
     last = np.searchsorted(mass, mass + LEVEL - TOUCHES)
     starts = np.flatnonzero(last <= PLACES)
     best = starts[np.argmin(edges[last[starts]] - edges[starts])]
@@ -201,7 +204,7 @@ def measure(setting: Setting, method: str, draws: int) -> dict[str, Any]:
     truth = setting.theta[0]
     ends = np.array([interval(*setting.draw(i), method, i) for i in range(draws)])
     held = (ends[:, 0] <= truth + TOUCHES) & (truth - TOUCHES <= ends[:, 1])
-    # Half a draw more of each kind, so that no error is 0.
+    # Half a draw is added to those that hold and half to those that miss, so that no error is 0.
     share = (held.sum() + 0.5) / (draws + 1)
     return setting._asdict() | {
         "truth": f"{truth:g}",
@@ -223,7 +226,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write all rows at once: a file that is interrupted is the one before."""
+    """Write all rows at once: if this is interrupted, the earlier file remains."""
     new = path.with_suffix(".part")
     with new.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -233,7 +236,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def key(row: dict[str, Any]) -> tuple[str, ...]:
-    """Return what a row is of."""
+    """Return the columns that say which setting and method a row is about."""
     return tuple(str(row[name]) for name in (*SETTING, "method"))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import ibukit as ik
 from moving_parts import SHARE, axis, plain, plain_power, rounded, table
 
-SEED = 1  # that of the landing page
+SEED = 1  # the seed of the landing page
 LEVELS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # epsilon of the ages, nats per year
 FEW_STEPS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
-# ten a decade, and round enough to be read
+# ten for each power of ten, rounded enough to be read
 MANY_STEPS = sorted({round(float(f"{10 ** (i / 10):.2g}")) for i in range(54)} | {300, 300_000})
 YEARS = {x: str(x) for x in (0, 20, 40, 60, 80)}
 
@@ -64,7 +64,7 @@ def curve(look: str, key: str, y: Any) -> dict[str, Any]:
 
 
 def hump_panel(told: list[Any], colour: str) -> dict[str, Any]:
-    """The true ages and the reports of each level; a curve of this colour is still to come."""
+    """A panel with the true ages and each level's reports, ready for a curve of this colour."""
     label = (
         "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90."
         f" Dotted: the reports, spread over all ages. {colour}: the estimate, close to the grey"
@@ -76,7 +76,7 @@ def hump_panel(told: list[Any], colour: str) -> dict[str, Any]:
 
 
 def epsilon_control() -> dict[str, Any]:
-    """The slider of the levels, which starts at that of the landing page."""
+    """The slider of the levels, which starts at the level of the landing page."""
     return {
         "name": "epsilon",
         "label": "ε (nats per year)",

@@ -72,7 +72,7 @@ def corners(panel: Spec) -> str:
 
 
 def axes(panel: Spec) -> str:
-    """Ticks, their numbers, and the names of the axes: that of the upright one stands above it."""
+    """Ticks, their numbers, and the names of the axes; the vertical axis has its name above it."""
     wide, high = plot_size(panel)
     found = [f'<path class="moving-axis" d="M{LEFT} {TOP}V{TOP + high}H{LEFT + wide}"/>']
     for value, text in panel["x"]["ticks"]:
@@ -97,7 +97,7 @@ def axes(panel: Spec) -> str:
 
 
 def picture(panel: Spec, choice: dict[str, int]) -> str:
-    """One panel; the marks are cut off at the edges of the plot, but not at those of a triangle."""
+    """One panel; marks are cut off at the edges of a plot, but not at the edges of a triangle."""
     wide, high = plot_size(panel)
     marks = "".join(
         element(TAGS.get(mark["kind"], "path"), drawn_as(mark) | shape(panel, mark, choice))
@@ -122,7 +122,7 @@ def picture(panel: Spec, choice: dict[str, int]) -> str:
 
 
 def key(spec: Spec) -> str:
-    """What each line is."""
+    """The key, which says what each line is."""
     entries = []
     for panel in spec["panels"]:
         for mark in panel["marks"]:

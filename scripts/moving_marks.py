@@ -1,11 +1,12 @@
-"""The marks of a moving figure for a choice: the attributes that ``moving.js`` sets, too.
+"""The attributes of a moving figure's marks for a choice, which ``moving.js`` also sets.
 
 A figure is one JSON file in ``book/moving`` (written by ``scripts/moving_figures.py``): its
 controls, its panels with their axes and marks, and the sentence below. A number that depends on
 controls stands in a *table*, ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice
 of each control picks one entry. The still picture is drawn by these rules from the first choice,
-and the page's script draws every other one by the same rules. ``{"is": "walk"}`` stands for what is
-computed from the choice, by the module and the script that the figure names as ``computed``.
+and the page's script draws every other choice by the same rules. ``{"is": "walk"}`` stands for a
+value that is computed from the choice, by the module and the script that the figure names as
+``computed``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def complete(spec: Spec, choice: Choice) -> Choice:
 
 
 def at(table: Any, choice: Choice) -> Any:
-    """The entry of a table for a choice; what is no table is the entry itself."""
+    """The entry of a table for a choice; anything but a table is returned as it is."""
     if not isinstance(table, dict):
         return table
     if "is" in table:
@@ -85,28 +86,28 @@ def _path(places: list[tuple[float, float]]) -> str:
 
 
 def line(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """Straight from place to place."""
+    """A straight line from each place to the next."""
     return {"d": _path(points(panel, mark, choice))}
 
 
 def area(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """All below a line."""
+    """The area below a line."""
     places, high = points(panel, mark, choice), plot_size(panel)[1]
     return {"d": _path([(places[0][0], high), *places, (places[-1][0], high)]) + "Z"}
 
 
 def region(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """All inside of a border."""
+    """The area inside a border."""
     return {"d": _path(points(panel, mark, choice)) + "Z"}
 
 
 def dots(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """Many places, each a line of no length with a round end."""
+    """Many dots, each drawn as a line of no length with round ends."""
     return {"d": "".join(f"{_path([place])}h0" for place in points(panel, mark, choice))}
 
 
 def tiles(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """One by one, around each place."""
+    """Tiles around the places, each one unit of the axes wide and high."""
     wide, high = plot_size(panel)
     w, h = (
         wide / (panel["x"]["to"] - panel["x"]["from"]),
@@ -136,7 +137,7 @@ def upright(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
 
 
 def dot(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """One place."""
+    """A circle at one place."""
     ((x, y),) = points(panel, mark, choice)
     return {"cx": f"{x:.1f}", "cy": f"{y:.1f}"}
 
@@ -148,7 +149,7 @@ SHAPES: dict[str, Callable[[Spec, Spec, Choice], dict[str, str]]] = {
     "dots": dots,
     "tiles": tiles,
     "frame": tiles,
-    "ends": region,  # of one place, of two, or of three: drawn with a wide line
+    "ends": region,  # through one, two or three places, drawn with a wide line
     "level": level,
     "upright": upright,
     "dot": dot,
@@ -157,12 +158,12 @@ TAGS = {"dot": "circle"}  # all others are paths
 
 
 def shape(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
-    """The attributes of a mark that its place decides."""
+    """The attributes of a mark that depend on its place."""
     return SHAPES[mark["kind"]](panel, mark, choice)
 
 
 def said(spec: Spec, choice: Choice) -> dict[str, str]:
-    """The words of the sentence that depend on the choice, where a control stands for its value."""
+    """The words of the sentence that depend on the choice; a control's name gives its value."""
     shown = {
         control["name"]: control["values"][choice[control["name"]]] for control in spec["controls"]
     }

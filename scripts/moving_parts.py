@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-SHARE = 1e-4  # in which the curves are written: less than a pixel
+SHARE = 1e-4  # the unit in which the curves are written, less than a pixel
 
 
 def plain(x: float) -> str:

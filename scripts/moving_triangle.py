@@ -52,7 +52,7 @@ def maxima(tally: ik.Tally | None) -> np.ndarray:
 
 
 def likelihood(tally: ik.Tally, theta: np.ndarray) -> float:
-    """Nats per report."""
+    """The log-likelihood in nats per report."""
     return float(tally.frequencies @ np.log(tally.forward(theta)))
 
 

@@ -3,12 +3,13 @@
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
     python scripts/mutants.py --by-hand [--room "solvers bayes/_gibbs"] [--limit 120]
 
-A seeded sample of all faults of `source_faults` in the package, or in some of its rooms. The tests
-of a module are its row in tests/nearest_tests.csv and its own doctests, stopped at the first that
-fails; a kernel's are those of `kernel_coverage`, without JIT. A run beyond the limit of processor
-time counts as found. In the end all tests that found a fault are run without one, so that none is
-counted that fails anyway. Faults that change no result are in tests/equivalent_mutants.csv, with
-the reason. Printed: each fault that no test found, and the score. Exit 1 where fewer than 90 % are
+The faults are a seeded sample of all faults of `source_faults` in the package, or in some of its
+rooms. The tests of a module are those in its row of tests/nearest_tests.csv and its own doctests,
+and a run stops at the first test that fails; the tests of a kernel are those of `kernel_coverage`,
+without JIT. A fault counts as found if its run goes beyond the limit of processor time. In the end
+all tests that found a fault are run without a fault, so that a test which fails anyway does not
+count. Faults that change no result are in tests/equivalent_mutants.csv, with the reason. The script
+prints each fault that no test found, and the score. The exit code is 1 if fewer than 90 % are
 found.
 """
 
@@ -87,9 +88,9 @@ def is_kernel(file: str) -> bool:
 
 
 def modules(root: Path, rooms: Sequence[str] = ()) -> list[str]:
-    """The files of some rooms, or of what paths in the package begin with; of all if none.
+    """The files of some rooms, or those whose paths in the package begin so; all files if none.
 
-    Without those `__init__.py` that define no function: they import names.
+    An `__init__.py` that defines no function is left out, because it only imports names.
     """
     package = root / "ibukit"
     begin = tuple(f"ibukit/{room}" + "/" * (package / room).is_dir() for room in rooms)
@@ -108,8 +109,8 @@ def modules(root: Path, rooms: Sequence[str] = ()) -> list[str]:
 def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
     """Sample `n` of all faults, in the order of their files; all of them if there are no more.
 
-    Those whose names have the least hashes with the seed: a change elsewhere leaves a fault in its
-    sample.
+    The sample is the faults whose names have the least hashes with the seed, so a change elsewhere
+    leaves a fault in the sample.
     """
     every = []
     for file in modules(root, rooms):
@@ -124,7 +125,7 @@ def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
 def by_hand(root: Path, rooms: Sequence[str]) -> list[Mutant]:
     """The faults of tests/planted_faults.csv, as people make them, in some rooms.
 
-    Without those whose text is no longer in its file, or more than once.
+    A fault is left out if its text is no longer in its file, or is there more than once.
     """
     files = set(modules(root, rooms))
     found = []
@@ -142,7 +143,7 @@ def by_hand(root: Path, rooms: Sequence[str]) -> list[Mutant]:
 
 
 def is_program(source: str) -> bool:
-    """True if a text is Python: a text that is not would be found without a test."""
+    """True if a text is Python; if it is not, a fault would be found without a test."""
     try:
         ast.parse(source)
     except SyntaxError:
@@ -204,7 +205,7 @@ def copy(root: Path, to: Path) -> None:
 
 @contextmanager
 def planted(tree: Path, mutant: Mutant) -> Iterator[None]:
-    """The fault is in the copy; afterwards the file is as it was."""
+    """Plant the fault into the copy, and afterwards put the file back as it was."""
     path = tree / mutant.file
     before, text = path.stat(), path.read_text("utf8")
     path.write_text(mutant.fault.planted(text), "utf8")
@@ -213,7 +214,7 @@ def planted(tree: Path, mutant: Mutant) -> Iterator[None]:
     finally:
         path.write_text(text, "utf8")
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-        # bytecode knows its source by size and second: two faults may have both in common
+        # bytecode knows its source by size and second, and two faults may have both in common
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
 
@@ -297,7 +298,7 @@ def stands(
 
 @cache
 def failing(tree: Path, tests: tuple[str, ...], limit: float, plain: bool) -> frozenset[str]:
-    """Those of some tests that fail without a fault; all if it cannot be told."""
+    """The tests that fail without a fault; all tests if the run does not tell which."""
     verdict = run(tree, tests, limit, plain)
     return frozenset() if verdict.kind == "survived" else frozenset(verdict.tests or tests)
 

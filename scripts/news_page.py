@@ -3,7 +3,7 @@
     python scripts/news_page.py
 
 The findings stand in ``data/news.csv``. {chapter:name} in a sentence is a number that this chapter
-puts into its own text; every other number stands in the chapter's opening, and a test says so.
+puts into its own text; every other number must be in the chapter's opening, which a test checks.
 """
 
 from __future__ import annotations

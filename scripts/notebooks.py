@@ -3,10 +3,10 @@
     python scripts/notebooks.py run   [FILE ...]   run the chapters and write them back
     python scripts/notebooks.py check [FILE ...]   exit 1 if one was not run or is not canonical
 
-Canonical means: cells are called CHAPTER-00, CHAPTER-01, ...; executed cells are counted 1, 2, ...;
-no times, no kernel version, no address of an object; text outputs kept, because the tests compare
-them; pictures dropped, because the book build draws them anew and a picture never has a readable
-difference.
+In canonical form, cells are called CHAPTER-00, CHAPTER-01, and so on, and executed cells are
+counted 1, 2, and so on. There are no times, no kernel version and no address of an object. Text
+outputs are kept, because the tests compare them. Pictures are dropped, because the book build draws
+them again, and the difference of two pictures can never be read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-# older kernels bring a debugger, which warns here and in the kernel of what it may miss: nobody has
-# asked for it
+# older kernels bring a debugger that nobody has asked for, and it warns here and in the kernel of
+# what it may miss
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,8 +42,8 @@ PICTURES = {"image/png", "image/jpeg", "image/svg+xml"}
 OF_PICTURES = {*PICTURES, "needs_background"}
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-# a kernel that is told to end closes its sockets while another of its threads may still write:
-# nothing is lost by it
+# a kernel that is told to end closes its sockets while another of its threads may still write to
+# them; nothing is lost by this
 LAST_WORDS = """
 import errno
 import logging
@@ -54,7 +54,7 @@ logging.getLogger("tornado.general").addFilter(
 )
 del errno, logging
 """
-# drawings carry their numbers; the names are those of the kernel until the last line
+# drawings carry their numbers; the last line deletes the names that these lines give to the kernel
 FIGURE_DATA = f"""
 import importlib.util
 spec = importlib.util.spec_from_file_location(
@@ -65,7 +65,7 @@ spec.loader.exec_module(module)
 module.install()
 del importlib, module, spec
 """
-SECONDS_PER_CELL = 2000  # twenty times what the longest takes: a machine may be busy
+SECONDS_PER_CELL = 2000  # twenty times the time of the longest cell: a machine may be busy
 
 
 def chapters() -> list[Path]:
@@ -78,10 +78,11 @@ def chapters() -> list[Path]:
 def kernel_settings() -> dict[str, str]:
     """The environment of kernels: the settings of this project, not those in somebody's home.
 
-    A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and
-    nobody has to act on it. No kernel keeps a history: those that run at once, or one after
-    another, would wait for one database. None complains of a socket that is closed: kernels do so
-    now and then at their end, when nobody listens any more. Each drawing carries its numbers.
+    Kernels report errors only: they would otherwise warn that they talk to their notebooks over
+    TCP, but both are on one machine here, and nobody has to act on it. No kernel keeps a history,
+    because kernels that run at once, or one after another, would wait for one database. No kernel
+    complains of a closed socket, as kernels do now and then at their end, when nobody listens any
+    more. Each drawing carries its numbers.
     """
     home = ROOT / "_build" / "ipython"
     settings = home / "profile_default" / "ipython_kernel_config.json"
@@ -94,8 +95,9 @@ def kernel_settings() -> dict[str, str]:
 def without_ports() -> None:
     """Let the kernels that this process starts talk through files, not ports, except on Windows.
 
-    Who starts a kernel looks for free ports, and the kernel takes them half a second later: of many
-    that start at once, one finds now and then that another has its port, and complains or dies.
+    The process that starts a kernel looks for free ports, and the kernel takes them half a second
+    later. If many kernels start at once, now and then one of them finds that another has its port,
+    and complains or dies.
     """
     start = KernelManager.__init__
     if os.name == "nt" or start.__name__ == "through_files":
@@ -174,7 +176,7 @@ def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNod
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
         record_timing=False,
-        coalesce_streams=True,  # else one cell's prints arrive in as many pieces as the clock likes
+        coalesce_streams=True,  # else a cell's prints would arrive in ever different pieces
         resources={"metadata": {"path": str(folder)}},
         **options,
     )
@@ -182,7 +184,7 @@ def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNod
 
 
 def run(path: Path) -> str | None:
-    """Run one notebook and write it back; the reason when that failed."""
+    """Run one notebook and write it back; return the reason if that failed."""
     notebook = nbformat.read(path, 4)
     try:
         execute(notebook, path.parent)

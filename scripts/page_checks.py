@@ -14,7 +14,7 @@ MATHJAX = re.compile(r"/_static/mathjax/([^?]+)")
 # Pages whose code may be wider than its column: listings of the package's source, whose lines have
 # 100 columns, and the examples in docstrings.
 CODE_MAY_BE_WIDE = ("_modules/", "book/reference/", "tests/")
-# what the head of every page has once
+# what the head of every page must have exactly once
 ONCE = ('name="viewport"', 'name="description"', 'property="og:title"')
 
 WAIT_UNTIL_DRAWN = """async () => {
@@ -100,7 +100,7 @@ FACTS = """async () => {
     icon: icon !== null && (location.protocol === 'file:' || await loads(icon.href)),
   };
 }""".replace("SMALLEST", str(SMALLEST))
-# With the switch off no evidence is seen, with it on all of it; it stays on.
+# The evidence must be hidden with the switch off and shown with it on; afterwards it stays on.
 EVIDENCE = """async () => {
   const all = [...document.querySelectorAll('main .evidence')];
   if (!all.length) return [];

@@ -3,11 +3,12 @@
     python scripts/page_loading.py [--html _build/html]
 
 A browser shows nothing before it has every style sheet and script that stands before the words. The
-theme and its tools bring fourteen sheets, one of which asks for another, and ten scripts. Here the
-sheets that all pages share become one file, which a page finds where the first of them stood; its
-others follow in their order. Scripts wait until the page is read, in their order, except those that
-decide how it looks or that the page itself calls on the way, and those of the search. `make book`
-calls this after `light_book`; it changes nothing if it is called again.
+theme and its tools bring fourteen sheets, one of which asks for another, and ten scripts. This
+script joins the sheets that all pages share into one file, which takes the place of the first of
+them; the other sheets of a page follow in their order. Scripts wait until the page is read and then
+run in their order, except the scripts that decide how the page looks, those that the page itself
+calls on the way, and those of the search. `make book` calls this after `light_book`; it changes
+nothing if it is called again.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from pathlib import Path
 import light_book
 
 SHARED = "styles/shared.css"
-# The page sets an option of the first before its words; the second hides the evidence, which would
-# otherwise be seen for a moment.
+# The page sets an option of the first script before its words. The second script hides the
+# evidence, which would otherwise be seen for a moment.
 AT_ONCE = ("documentation_options.js", "book.js")
 # Where scripts run one by one the marks of the last search do not know that this page is the next.
 SEARCH = "/searchtools.js"
@@ -33,13 +34,13 @@ ADDRESS = re.compile(r"""url\((["']?)(?!data:|#)([^"')]+)\1\)""")
 
 
 def sheets(page: Path, static: Path) -> list[str]:
-    """The style sheets of a page, in their order, as `static` calls them."""
+    """The style sheets of a page in their order, as paths from the folder `static`."""
     paths = [page.parent / name for name in SHEET.findall(page.read_text("utf8"))]
     return [Path(os.path.relpath(path, static)).as_posix() for path in paths]
 
 
 def as_one(names: list[str], static: Path) -> str:
-    """The text of these sheets and of those that they ask for, with addresses seen from there."""
+    """The text of these sheets and of those that they import, with addresses from the new file."""
 
     def whole(path: Path) -> str:
         def address(found: re.Match[str]) -> str:
@@ -53,14 +54,14 @@ def as_one(names: list[str], static: Path) -> str:
 
 
 def shared_sheets(pages: list[list[str]], before: list[str]) -> list[str]:
-    """The sheets that all these pages have; those of an earlier call if that is true of them."""
+    """The sheets that all these pages have; those of the earlier call if all pages have them."""
     if all(set(before) <= set(page) for page in pages) and (before or not pages):
         return before
     return [name for name in pages[0] if all(name in page for page in pages)]
 
 
 def with_shared(text: str, names: list[str], shared: list[str], link: str) -> str:
-    """The page that has these sheets with the shared ones as one, where the first of them stood."""
+    """The page with one link for all shared sheets, in the place where the first of them stood."""
     each = iter(names)
 
     def joined(found: re.Match[str]) -> str:

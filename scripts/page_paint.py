@@ -1,4 +1,4 @@
-"""How long a reader waits until a page shows its first words."""
+"""The time that a reader waits until a page shows its first words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from playwright.sync_api import Browser
 from headless_browser import chromium, serve
 
 LATEST = 500  # milliseconds until the first words of a page
-# Milliseconds until a page of one word: if it takes longer, the machine has other work to do, and
-# says nothing about the book.
+# Milliseconds until a page of one word is shown: if it takes longer, the machine has other work to
+# do, and the times say nothing about the book.
 IDLE = 100
-TIMES = 10  # the page of one word takes 50 ms on two idle cores
+TIMES = 10  # times the time of the page of one word, which is 50 ms on two idle cores
 TRIES = 15  # a machine shared with others may be busy for several loads in a row
-LOADS = 4  # of all pages, on average: on a machine that is slow or busy throughout, the check ends
+LOADS = 4  # loads of each page, on average, so that the check ends on a slow or busy machine
 ONE_WORD = "data:text/html,<p>word</p>"
 PAINT = """async () => {
   const first = () => performance.getEntriesByName('first-contentful-paint')[0];
@@ -43,8 +43,9 @@ def first_paint(browser: Browser, url: str) -> float:
 def fault(paints: list[tuple[float, float]]) -> str | None:
     """The fault of a page, if any, given its first paints, each after that of a page of one word.
 
-    A paint in time counts at any rate. One that is late counts if the machine was idle before it,
-    and if it took so many times as long as the page of one word: a slow machine shows all late.
+    A paint in time always counts. A late paint counts only if the machine was idle before it, and
+    if it took more than `TIMES` times the time of the page of one word, because on a slow machine
+    every page is late.
     """
     late = [paint for idle, paint in paints if idle <= IDLE and paint > TIMES * idle]
     if not late or min(paint for _, paint in paints) <= LATEST:
@@ -55,8 +56,8 @@ def fault(paints: list[tuple[float, float]]) -> str | None:
 def late(paint: Callable[[str], tuple[float, float]], names: list[str]) -> list[tuple[str, str]]:
     """The pages that show their first words late, with how late.
 
-    All pages are loaded once, those that were late again, and so on: what disturbed one load has
-    passed at the next. `paint` loads a page of one word and then a page.
+    All pages are loaded once, then those that were late are loaded again, and so on, because what
+    disturbed one load has passed at the next. `paint` loads a page of one word and then a page.
     """
     paints: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     waiting, left = list(names), LOADS * len(names)

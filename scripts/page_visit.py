@@ -21,10 +21,10 @@ class View(NamedTuple):
     colours: tuple[str, ...] = ()
 
 
-# colours are the same at every width, and places the same in light and dark
+# colours are the same at every width, and places are the same in light and dark
 LISTED = View(1280, colours=("light",))
 VIEWS = (View(1280, colours=("light", "dark")), View(768, "dark"), View(390))
-# word -> what the first hits must hold
+# word -> the end of an address that one of the hits must have, "" for any hit
 SEARCHES = {
     "privacy": "",
     "install": "book/install.html",
@@ -135,13 +135,13 @@ class Visit:
             self.add("not dark", "the page stays light when the reader prefers dark")
 
     def search(self, word: str, wanted: str) -> bool:
-        """The search page, opened with a word, must list a page: the wanted one, if any.
+        """Check that the search, opened with a word, lists the wanted page; "" means any page.
 
         False if it lists nothing.
         """
         results = self.tab.locator("#search-results li a")
         with contextlib.suppress(Exception):
-            results.first.wait_for(timeout=30_000)  # the self-test waits so long for nothing
+            results.first.wait_for(timeout=30_000)  # the self-test waits all this time in vain
             # the hits come one by one; at the end the summary counts them
             self.tab.wait_for_function(
                 "() => /finished|did not match/"
@@ -174,7 +174,7 @@ def visit(
     shots: Path | None = None,
     measured: set[str] | None = None,
 ) -> list[Finding]:
-    """All faults of one page in one view; looks in `measured` have the colours of other pages."""
+    """All faults of one page in one view; `measured` holds the looks measured on other pages."""
     from_disk = home.startswith("file:")
     context = browser.new_context(
         viewport={"width": view.width, "height": 900}, color_scheme=view.scheme
@@ -219,6 +219,6 @@ def visit(
         ]
     if (
         is_search
-    ):  # the next word was looked for before all pages of the last one's excerpts were there
+    ):  # the next search began before all pages for the excerpts of the last one had come
         return [f for f in seen.findings if "ERR_ABORTED" not in f.detail]
     return seen.findings

@@ -3,11 +3,11 @@
     python scripts/portable.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT
     ...]
 
-One line for each run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or
-where a library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is
-named as left out. Tests of the scripts and of the tables of claims, which compute nothing for a
-reader, are not run again, nor the cells that a chapter shows, because every chapter is run whole.
-Logs are in _build/portable.
+The script prints one line for each run: its name, what passed and failed, and the seconds. The exit
+code is 1 if a test fails, or if a library did not run as asked. What this processor cannot run
+(kernels with AVX-512, say) is named as left out. Some tests are not run again: those of the scripts
+and of the tables of claims, which compute nothing for a reader, and those of the cells that a
+chapter shows, because every chapter is run whole. Logs are in _build/portable.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ LEFT_OUT = (
     "tests/book/test_shown_code.py",
 )
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
-# what a processor without them would not choose; names of glibc 2.33 and newer, unknown ones are
-# passed over
+# the features of a processor that are switched off; the names are those of glibc 2.33 and newer,
+# and unknown names are passed over
 PLAIN_LIBM = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4"}
-# by other names where a build leaves a kind out or calls it by its first processor
+# the same kernels have other names where a build leaves a kind out or calls it by its first
+# processor
 SAME_KERNELS = {"Prescott": {"Prescott", "Katmai"}, "Zen": {"Zen", "Haswell"}}
 ELSEWHERE = {
     "PYTHONHASHSEED": "1",
@@ -80,7 +81,7 @@ class Machine:
     more: dict[str, str] = field(default_factory=dict)
 
     def environment(self, features: Sequence[str]) -> dict[str, str]:
-        """The variables that make this machine of one with these features of numpy's."""
+        """The variables that emulate this machine on one with these features of numpy's."""
         found = dict(self.more)
         if self.blas:
             found["OPENBLAS_CORETYPE"] = self.blas
@@ -105,7 +106,7 @@ class Machine:
         )
 
     def missed(self, seen: dict[str, object]) -> str:
-        """The differences of what the probe found from what was asked for; "" if there are none."""
+        """The differences between what the probe found and what was asked for; "" if none."""
         wanted = SAME_KERNELS.get(self.blas or "", {self.blas})
         blas = set(seen["blas"])  # type: ignore[call-overload]
         if self.blas and not blas <= wanted:
@@ -136,7 +137,7 @@ MACHINES = (
 def can_run(machine: Machine) -> bool:
     """True if this processor has what the machine needs.
 
-    Linux alone tells; elsewhere no kernels can be chosen.
+    Only Linux tells what a processor has; on other systems no kernels can be chosen.
     """
     info = Path("/proc/cpuinfo")
     if not machine.blas:
@@ -160,7 +161,7 @@ def probe(environment: dict[str, str]) -> dict[str, object]:
 
 
 def run(machine: Machine, features: Sequence[str], jobs: int, rest: Sequence[str]) -> bool:
-    """Run the suite on one machine and print its line; whether all was well."""
+    """Run the suite on one machine and print its line; True if all was well."""
     environment = os.environ | machine.environment(features)
     if missed := machine.missed(probe(environment)):
         print(f"{machine.name:10} NOT EMULATED: {missed}", flush=True)

@@ -38,7 +38,7 @@ MIN_GLYPHS = 25  # a sheet with fewer, and without a picture, is blank to a read
 MIN_STROKES = 200  # operators that draw lines and areas: a sheet with as many shows a picture
 MIN_SHARE = 0.9  # glyphs drawn for each character; formulas add glyphs that are no characters
 PATIENCE = 300_000  # milliseconds, for the longest page on a busy machine
-# The characters that a page ought to print, of folds as well.
+# The characters that a page ought to print, including those in folds.
 EXPECTED = r"""() => {
   const article = document.querySelector('.bd-article') ?? document.querySelector('main');
   const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
@@ -76,7 +76,7 @@ def sheets(pdf: bytes) -> list[tuple[int, int]]:
     }
 
     def drawn(number: int, seen: frozenset[int] = frozenset()) -> tuple[int, int]:
-        """The drawing of an object, with the forms that it shows."""
+        """The glyphs and strokes of an object, with those of the forms that it shows."""
         head, _, rest = objects[number].partition(b"stream")
         if not rest or b"/Subtype /Image" in head:
             return 0, MIN_STROKES
@@ -183,7 +183,7 @@ TRIALS = {
 
 
 def self_test() -> list[str]:
-    """The trials that are not judged as they deserve."""
+    """The trials that are judged wrongly."""
     wrong = []
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         for name, (body, _) in TRIALS.items():
@@ -202,7 +202,7 @@ def self_test() -> list[str]:
 
 
 def join(html: Path, out: Path) -> list[str]:
-    """Print all pages and join them; what hinders it, if anything."""
+    """Print all pages and join them; return what prevents this, if anything."""
     unite = shutil.which("pdfunite")
     if unite is None:
         return ["no pdfunite found: run `apt-get install -y poppler-utils`"]

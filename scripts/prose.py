@@ -32,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HABITS = Path("scripts/prose_habits.tsv")
 COUNTS = Path("scripts/prose_counts.tsv")
-# of the chapters, which are read themselves
+# pages made of the chapters, which are read themselves
 MADE = ("book/answers.md", "book/exercises.md", "book/gallery.md")
 MARKDOWN = (
     *("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "VISION.md"),
@@ -47,7 +47,7 @@ OURS = {
 }
 CODE = re.compile(r"\{(code|math|raw|bibliography|literalinclude|mermaid|toctree)")
 OPTION = re.compile(r"^:(?!alt|caption)[\w-]+:.*$|^\(\S+\)=$")
-# what stands in a line of Markdown and is not read as words, and what is read instead
+# the parts of a line of Markdown that are not read as words, and what is read instead
 SILENT = (
     (re.compile(r"\{[\w:-]+\}`([^`<]*?)\s*<[^`>]*>`"), r"\1"),
     (re.compile(r"\{(?:cite|math|eq|doc|ref|prf|numref)[\w:]*\}`[^`]*`"), "x"),
@@ -68,7 +68,7 @@ HINGE = re.compile(
     r"|[:;?]",
     re.IGNORECASE,
 )
-RUN, SHORT = 4, 18  # sentences in a row without a hinge, each of at most so many words
+RUN, SHORT = 4, 18  # this many sentences in a row without a hinge, each of at most this many words
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def texts(root: Path = ROOT) -> Iterator[Text]:
 
 
 def recorded(path: Path) -> dict[tuple[str, str], int]:
-    """The numbers that pages have above their limits, by page and habit."""
+    """The recorded counts of pages above their limits, by page and habit."""
     return {(page, name): int(count) for page, name, count in rows(path)} if path.exists() else {}
 
 

@@ -3,9 +3,10 @@
     python scripts/pytest_server.py [PACKAGE ...]
 
 Each line of standard input is a job: JSON with the folder, pytest's arguments, the seconds of
-processor time it may take and whether it runs without JIT. Each line of the answer: JSON with the
-exit code, null where the time was up, what was said, and the processor time. A job runs in a fork,
-in which nothing of the folder was imported before; to import the rest is half of a short run.
+processor time it may take and whether it runs without JIT. Each line of standard output is an
+answer: JSON with the exit code (null if the time was up), what pytest said, and the processor time.
+A job runs in a fork, into which nothing of the folder has been imported before; importing the
+foreign packages is half of a short run.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     python scripts/release.py [--html _build/html] [--out dist] [--tools PYTHON]
 
 The wheel and the source archive are built and checked by twine. Each is installed, with the newest
-dependencies that it allows, into a fresh environment, where the first example of its own README
-runs in an empty folder, and what that of the wheel weighs is printed. The script and the tests of
-the conda recipe run on the source archive, with its requirements from the index of Python in the
-place of conda's channels. The built book becomes an archive whose bytes do not depend on when or
-where it was packed. A bill of materials (CycloneDX) lists what the environment of the wheel holds.
-SHA256SUMS lists them all. The first thing that is wrong ends the run with 1. Nothing is published:
-that is for a maintainer, by hand.
+dependencies that it allows, into a fresh environment, where the first example of its own README is
+run in an empty folder. The size of the wheel's environment is printed. The script and the tests of
+the conda recipe are run on the source archive; the recipe's requirements come from the index of
+Python in the place of conda's channels. The built book becomes an archive whose bytes do not depend
+on when or where it was packed. A bill of materials (CycloneDX) lists what the environment of the
+wheel holds. SHA256SUMS lists all these files. The first thing that is wrong ends the run with exit
+code 1. Nothing is published: a maintainer does that by hand.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RECIPE = ROOT / "packaging" / "recipe.yaml"
 # what conda calls otherwise, and what an environment has before anything is installed
 ELSEWHERE = {"matplotlib-base": "matplotlib"}
 BIN = Path(sys.executable).parent
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip archive can hold
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can hold
 
 
 class Refused(Exception):
@@ -42,7 +42,7 @@ class Refused(Exception):
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """The output of a command, run where no variable points to this tree."""
+    """The output of a command, run without the variables that might point to this tree."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         command,

@@ -2,11 +2,11 @@
 
     python scripts/repetitions.py CHAPTER [...] [--to FOLDER]
 
-Writes FOLDER/CHAPTER.csv, one row for each population, seed, mechanism and estimator that the
-chapter asks `claims.repeated` for: a digest of the estimator's code, how many repetitions, the mean
-distance and its standard error, and the distance of each repetition in their order, with nine
+Writes FOLDER/CHAPTER.csv. It has one row for each population, seed, mechanism and estimator that
+the chapter asks `claims.repeated` for: a digest of the estimator's code, the number of repetitions,
+the mean distance and its standard error, and the distance of each repetition in order, with nine
 digits. Repetition r has the reports that `ibukit.replicate` gives it. For a chapter that asks for
-`claims.remembered`, one row for each name, tallies and column.
+`claims.remembered`, the file has one row for each name, tallies and column.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python scripts/sampler_vectors.py
 
-Reports are those of the package's exact samplers, drawn from the words that are recorded. Words
-are random, except that some are set to the digits of the first coin or next to them, where the
-next word decides.
+Reports are those of the package's exact samplers, drawn from the words that are recorded. The words
+are random, except that the first one is sometimes set to the digits of the first coin, where the
+next word decides, or to the number next to them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPEATS = 6
 
 
 class Recorded:
-    """Given words, then those of a generator; it keeps what was read."""
+    """A source of given words, and then of random ones, that keeps the words that were read."""
 
     digits = 64
 
@@ -76,7 +76,8 @@ def vectors() -> list[dict[str, Any]]:
     for mechanism, coin in mechanisms():
         head = coin.floor(64)
         starts: list[list[int]] = [[]] * REPEATS + [[head - 1], [head + 1]]
-        # In a row of bits the package reads the further words of ties after those of all bits.
+        # For a row of bits, the package reads the words that settle ties after the words of all
+        # bits.
         if not isinstance(mechanism, (ik.Rappor, ik.OptimizedUnaryEncoding)):
             starts += [[head], [head, 0]]
         for start in starts:
@@ -86,7 +87,7 @@ def vectors() -> list[dict[str, Any]]:
 
 
 def text() -> str:
-    """The file: one vector a line."""
+    """The text of the file, with one vector on each line."""
     lines = ",\n".join(json.dumps(each) for each in vectors())
     return f"[\n{lines}\n]\n"
 

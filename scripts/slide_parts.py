@@ -23,7 +23,7 @@ class Slide:
         self.words = 0
 
     def add(self, html: str) -> None:
-        """Append a block; the first one is not kept for later."""
+        """Append a block; the first block of a slide is never kept for later."""
         if not self.parts:
             html = (
                 html.removeprefix(LATER).removesuffix("</div>") if html.startswith(LATER) else html

@@ -27,15 +27,15 @@ STYLE = ROOT / "book" / "slides"
 DECKS = ("start-here", "survey", "ages")
 BOOK = "The Iterative Bayesian Update"
 END = "Evidence"  # the section of a chapter where its story is over
-MAX_LEAD, MAX_WORDS = 45, 85  # of the first paragraph of a section; of the text of a slide
-FEW_WORDS = 40  # that share a slide with code
+MAX_LEAD, MAX_WORDS = 45, 85  # words of a section's first paragraph; words of a slide's text
+FEW_WORDS = 40  # at most this many words share a slide with code
 MAX_ROWS = 15  # of a table
 PENCIL = "With the pencil."
 SENTENCE = re.compile(r"(?<=[.?!])\s+")
 
 
 def beginning(paragraph: Tag) -> str:
-    """The first sentences of a paragraph: all, or as many as are short enough."""
+    """The first sentence of a paragraph, and the next ones up to `MAX_LEAD` words in total."""
     parts: list[str] = []
     for sentence in SENTENCE.split(paragraph.decode_contents().strip()):
         so_far = BeautifulSoup(" ".join([*parts, sentence]), "html.parser").get_text()
@@ -93,7 +93,7 @@ def heading_of(element: Tag, page: Path) -> str:
 
 
 def is_text(block: Tag) -> bool:
-    """True for what shares a slide with its neighbours."""
+    """True for a block that shares a slide with its neighbours."""
     return block.name in ("p", "ul", "ol") or "math" in (block.get("class") or ())
 
 
@@ -142,7 +142,7 @@ class Section:
         self.slide.add(html)
 
     def item(self, html: str, is_code: bool) -> None:
-        """Show a figure, a table, a theorem or code: by itself, or code below a few words."""
+        """Show a figure, a table or a theorem by itself; code by itself or below a few words."""
         if is_code and 0 < self.slide.words < FEW_WORDS:
             is_answer = 'class="pencil"' in self.slide.parts[-1]
             self.slide.add(f"{LATER}{html}</div>" if is_answer else html)

@@ -1,8 +1,8 @@
 """The small faults that can be planted into a source: operators, constants, conditions, lines.
 
-A fault is a stretch of the text and what replaces it, so that a faulty file differs from
-the right one in that stretch alone. What only changes a word is no fault: docstrings, annotations,
-decorators and what a `raise` says.
+A fault is a stretch of the text and its replacement, so that a faulty file differs from the right
+one in that stretch alone. Docstrings, annotations, decorators and the text of a `raise` have no
+faults, because a change there only changes a word.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Text:
         self.lines = source.splitlines()
 
     def place(self, line: int, column: int) -> int:
-        """The position of a place, which ast counts in bytes of UTF-8."""
+        """The position in the text of a place that ast counts in bytes of UTF-8."""
         return self.begins[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     def start(self, node: ast.expr | ast.stmt) -> int:
@@ -86,7 +86,7 @@ class Text:
 
 
 def is_text(node: ast.AST) -> bool:
-    """True if a node is a text for certain."""
+    """True if a node is certainly a text."""
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Constant) and isinstance(node.value, str)
     )

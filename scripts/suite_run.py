@@ -1,4 +1,4 @@
-"""Run the tests once, in an environment of its own, and say in one line what came of it."""
+"""Run the tests once, in an environment of their own, and print the result in one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reason(case: ET.Element) -> str:
 def tests_named(parser: argparse.ArgumentParser, tests: str, root: Path) -> list[str]:
     """The paths of the option --tests; a path that is not there ends the script with a message.
 
-    pytest on several processes would only find no tests, after a minute or more of preparation.
+    Otherwise pytest on several processes would prepare for a minute or more, and find no tests.
     """
     paths = tests.split()
     if missing := [path for path in paths if not (root / path.partition("::")[0]).exists()]:
@@ -39,7 +39,7 @@ def run(
     environment: Mapping[str, str],
     rest: Sequence[str],
 ) -> bool:
-    """Run pytest in `root`, print the line and every test that failed; whether all was well.
+    """Run pytest in `root`, print the line and every test that failed; True if all was well.
 
     The log and the results are `out`/NAME.log and NAME.xml.
     """

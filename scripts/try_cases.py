@@ -1,7 +1,7 @@
 """Questions for the page *Try your own counts*, and what ibukit answers to them.
 
-A form is what a reader fills in, all of it text. `random_cases` makes forms with the tally that
-ibukit has for them, `HOSTILE` forms that the page must refuse.
+A form is what a reader fills in, all of it text. `random_cases` makes forms together with the
+tallies that ibukit has for them; `HOSTILE` holds forms that the page must refuse.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def random_cases(number: int, seed: int = 0) -> Iterator[Case]:
 
 
 def edge_cases() -> Iterator[Case]:
-    """Forms where doubles, or a search that goes astray, would show."""
+    """Forms that would show errors of rounding in doubles, or a search that goes astray."""
     three = ik.RandomizedResponse(ik.Alphabet(["a", "b", "c"]), 1.0)
     for counts in ([10**12 - 5, 3, 2], [1, 0, 0], [10**11, 10**11, 1]):
         yield Case(EMPTY | {"data": lines("abc", counts)}, three.tally_counts(counts))
@@ -200,7 +200,7 @@ def _known(case: Case) -> dict[str, Any]:
 
 
 class Hostile(NamedTuple):
-    """What a form is changed to, the field that the sentence belongs to, and a word of it."""
+    """A change of a form, the field that the refusing sentence belongs to, and a word of it."""
 
     change: Form
     field: str

@@ -3,9 +3,9 @@
     python scripts/two_secrets_coverage.py [--methods wald profile ...] [--to FILE]
 
 Writes data/two-secrets-coverage.csv, one row for each matrix, number of people and method. Of n
-people x make the first report, and x is binomial. The interval of each x is computed once; the
-probabilities of those that hold a truth add up to its coverage. Rows of other methods than those
-named are kept. All of it takes about two minutes of one core.
+people, x make the first report, and x is binomial. The interval of each x is computed once; the
+coverage of a truth is the sum of the probabilities of those x whose intervals hold it. Rows of
+methods that are not named are kept. The whole run takes about two minutes of one core.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ MECHANISMS: dict[str, ik.FiniteMechanism] = {
     "k-RR at epsilon 2": ik.RandomizedResponse(2, 2.0),
     # Sensitivity .85 and specificity .99.
     "test": ik.MatrixMechanism([[0.85, 0.15], [0.01, 0.99]]),
-    # Two dice: up to 4 says yes, from 11 on says no, and all between tells the truth.
+    # The sum of two dice decides: up to 4 the report is yes, from 11 it is no, and between it is
+    # true.
     "forced response": ik.MatrixMechanism([[11 / 12, 1 / 12], [2 / 12, 10 / 12]]),
 }
 METHODS: dict[str, dict[str, Any]] = {
@@ -45,10 +46,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "credible": {},
 }
 COLUMNS = ("matrix", "n", "method", "level", "truths", "least", "at", "inside", "mean", "width")
-# Shares that are away from the boundary, where a method may fail for a reason of its own.
+# Shares away from the boundary: at the boundary a method may fail for a reason of its own.
 INSIDE = (SHARES > 0.05) & (SHARES < 0.95)
-# An end that touches the truth covers it, and coverages that differ by less are the same, however
-# the last digit falls.
+# An end that touches the truth covers it, and coverages that differ by less than this count as the
+# same, however the last digit falls.
 TOUCHES = 1e-9
 
 

@@ -2,10 +2,10 @@
 
     python scripts/unbroken_numbers.py [--html _build/html]
 
-The space in "75 %", "1.5 ± 0.1" and "0.5 km" becomes one at which no browser breaks a line. It may
-have tags around it, as a computed number has, or stand behind a formula. Code, scripts, formulas,
-drawings, attributes and the name of a page stay as they are. `make book` calls this last; it
-changes nothing if it is called again.
+The space in "75 %", "1.5 ± 0.1" and "0.5 km" becomes one at which no browser breaks a line. The
+space may have tags around it, as beside a computed number, or follow a formula. Code, scripts,
+formulas, drawings, attributes and the name of a page stay as they are. `make book` calls this last;
+it changes nothing if it is called again.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python scripts/versions.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT
     ...]
 
-Each run has an environment of its own under _build/versions, made anew by uv; the lowest versions
-are those that pyproject.toml allows. An interpreter is one of pyenv's, of this machine, or one that
-uv can install. One line for each run; exit 1 where a test fails. A Python that cannot be had here,
-or for which a dependency has no wheel, is left out, and named with the reason. Logs are in
-_build/versions.
+Each run has an environment of its own under _build/versions, which uv makes afresh; the lowest
+versions are the lowest that pyproject.toml allows. The interpreter comes from pyenv or from this
+machine, or uv installs it. One line is printed for each run, and the exit code is 1 if a test
+fails. A Python that is not available here, or for which a dependency has no wheel, is left out and
+named with the reason. Logs are in _build/versions.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def find_python(version: str) -> str | None:
 
 
 def make(version: Version) -> str:
-    """Make the environment; the reason why it cannot be made, "" if it was."""
+    """Make the environment; return the reason if it cannot be made, or "" if it was made."""
     python = find_python(version.python)
     if python is None:
         return f"there is no Python {version.python} here, and none could be installed"
@@ -77,7 +77,7 @@ def make(version: Version) -> str:
     shutil.rmtree(home, ignore_errors=True)
     if (made := uv("venv", "-q", "--seed", "-p", python, home)).returncode:
         return made.stderr.strip().splitlines()[-1]
-    # only wheels: what has none for this Python would be compiled for many minutes, or fail
+    # only wheels: a package without one for this Python would compile for many minutes, or fail
     choose = ["--resolution", version.resolution, "--only-binary", ":all:", "--no-binary", "ibukit"]
     if (
         made := uv("pip", "install", "-q", "-p", home / "bin" / "python", *choose, "-e", EXTRAS)
@@ -87,7 +87,7 @@ def make(version: Version) -> str:
 
 
 def run(version: Version, jobs: int, rest: Sequence[str]) -> bool:
-    """Run the suite in its environment and print its line; whether all was well."""
+    """Run the suite in its environment and print its line; True if all was well."""
     if reason := make(version):
         print(f"{version.name:10} left out: {reason}", flush=True)
         return True

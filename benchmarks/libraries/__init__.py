@@ -1,9 +1,8 @@
-"""Four libraries of local differential privacy and ibukit on the same reports:
-time and squared error side by side.
+"""Four libraries of local differential privacy and ibukit on the same reports.
 
-A module for each library says how its client, its server and its estimators are called, and which
-of ibukit's mechanisms has the law of its reports. A peer that is not installed is left out, and a
-line says so.
+Their time and squared error are set side by side. A module for each library says how its client,
+its server and its estimators are called, and which of ibukit's mechanisms has the law of its
+reports. A peer that is not installed is left out, and a line says so.
 """
 
 from __future__ import annotations

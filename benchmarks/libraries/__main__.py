@@ -2,10 +2,10 @@
 
     _build/bench/venv/bin/python -m benchmarks.libraries [--quick | --resume]
 
-A quarter of an hour on an idle core; with --quick under a minute, and the results stay in
-_build/bench/quick. Writes libraries.csv and .md, libraries_machine.csv, library_errors.csv and
-.txt, and library_names.csv. `make bench` runs it last. With --resume, what the results hold already
-is not measured again.
+The run takes a quarter of an hour on an idle core; with --quick it takes under a minute, and the
+results stay in _build/bench/quick. Writes libraries.csv and .md, libraries_machine.csv,
+library_errors.csv and .txt, and library_names.csv. `make bench` runs this race last. With --resume,
+results that are there already are not measured again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from benchmarks.machine import facts
 from benchmarks.run import HERE, SCRATCH
 
 RESULTS = HERE / "results"
-# with the CPU seconds after which a peer begins no other repetition than the second
+# each setting, and the CPU seconds after which a peer begins no repetition beyond its second
 FULL = [
     *((Setting("ages", 100, 10_000, epsilon, 5), 6.0) for epsilon in (1.0, 2.0, 4.0)),
     (Setting("ages", 100, 100_000, 1.0, 4), 8.0),
     (Setting("words", 1000, 10_000, 1.0, 4), 8.0),
 ]
-WIDE = (
-    500  # secrets, from which on one library races: the others' protocols are the same ones again
-)
+WIDE = 500  # secrets: from here only one library races, as the others have the same protocols
 QUICK = [(Setting("ages", 100, 2000, 1.0, 2), 1.0)]
 
 

@@ -1,6 +1,4 @@
-"""RAPPOR with somebody else's hash functions, as a mechanism:
-the likelihood of the whole filter.
-"""
+"""RAPPOR with somebody else's hash functions, as a mechanism: the whole filter's likelihood."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from ibukit.domain.report_kind import ReportKind
 
 
 def chances(f: float, p: float, q: float) -> tuple[float, float]:
-    """Of a one where the filter has one, and elsewhere: both responses."""
+    """The chance of a one after both responses, where the filter has a one, and elsewhere."""
     return f * (p + q) / 2 + (1 - f) * q, f * (p + q) / 2 + (1 - f) * p
 
 
@@ -52,8 +50,9 @@ class KnownFilters(ik.Mechanism):
         return np.asarray(reports, dtype=np.uint8)
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """Over each report's largest:
-        a bit of a secret's filter multiplies its likelihood by one of two ratios.
+        """The likelihoods, divided by the largest of each report.
+
+        A bit of a secret's filter multiplies its likelihood by one of two ratios.
         """
         one, other = self.own
         ratios = np.log([(1 - one) / (1 - other), one / other])

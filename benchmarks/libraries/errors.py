@@ -1,8 +1,8 @@
-"""What the libraries get wrong, each in two lines that are run here, beside what should come out.
+"""Errors of the libraries, each in two lines that are run here, beside what should come out.
 
-A draw is seeded, so the printed number has a standard error that is far below the difference.
-`setup` is imports and no more than the objects that the library needs. Where an example cannot run,
-its error stands in the place of the number.
+Draws are seeded, and the standard error of a printed number is far below the difference. `setup` is
+imports and no more than the objects that the library needs. If an example cannot run, its error
+stands in the place of the number.
 """
 
 from __future__ import annotations
@@ -209,8 +209,9 @@ def shown() -> pd.DataFrame:
 
 
 def transcript(table: pd.DataFrame) -> str:
-    """The same for a reader:
-    what it is about, the set-up, two lines, what they printed, what is right.
+    """The table as a text for readers.
+
+    Each entry has what it is about, the set-up, two lines, what they printed, and what is right.
     """
     entries = []
     for row in table.itertuples():

@@ -1,13 +1,13 @@
-"""google/rappor: its hash functions and its published analysis, in Python,
-for its own programs do not run here.
+"""google/rappor: its hash functions and its published analysis, in Python.
 
-Its analysis is R (glmnet, limSolve) and its Python client is Python 2. So the reports are drawn by
-its law and with its hash functions (MD5 of the cohort, four bytes, and the word), and its analysis
-is what its paper describes: debiased shares of the bits of each cohort, lasso where there are
-nearly as many candidates as bits, and non-negative least squares on those that remain, weighted by
-the bits' standard deviations, of sum at most 1. The lasso is scikit-learn's, its penalty the end of
-glmnet's path. Five fits to resampled bits, averaged; then what is within two standard deviations of
-nothing is set to 0. No line of its code is here.
+The library's own programs do not run here: its analysis is R (glmnet, limSolve) and its Python
+client is Python 2. So the reports are drawn by its law and with its hash functions (MD5 of the
+cohort, four bytes, and the word), and the analysis is what its paper describes: debiased shares of
+the bits of each cohort, lasso where there are nearly as many candidates as bits, and non-negative
+least squares on the candidates that remain, weighted by the bits' standard deviations, with a sum
+of at most 1. The lasso is scikit-learn's, and its penalty is the end of glmnet's path. Five fits to
+resampled bits are averaged; then every value within two standard deviations of zero is set to 0. No
+line of the library's code is here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.libraries.peer import Peer, Session, Vector, anew
 
 BITS, HASHES, COHORTS = 32, 2, 64  # the most bits that its Python client can make
 F, P, Q = 0.5, 0.5, 0.75  # its defaults, and the paper's
-LEVEL = 1.0743  # nats of one report, two filters that share no bit
+LEVEL = 1.0743  # nats of one report, for two filters that share no bit
 FITS, NEAR = 5, 0.8
 
 
@@ -65,8 +65,8 @@ def _fit(design: Vector, y: Vector, deviation: Vector) -> Vector:
     if k > NEAR * len(y):
         _, path, _ = lasso_path(design - design.mean(axis=0), y - y.mean(), eps=1e-4, positive=True)
         kept = np.flatnonzero(path[:, -1] > 0)[: int(min(500, NEAR * len(y)))]
-    # that the shares sum to at most 1 is one more row, of much weight, for a slack that is not
-    # negative
+    # one more row, of much weight and with a slack that is not negative, says that the shares sum
+    # to at most 1
     heavy = 1e3 / deviation.min()
     weighted = np.column_stack([design[:, kept] / deviation[:, None], np.zeros(len(y))])
     system = np.vstack([weighted, np.full(len(kept) + 1, heavy)])

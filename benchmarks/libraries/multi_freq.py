@@ -21,7 +21,7 @@ import ibukit as ik
 from benchmarks.libraries.peer import Peer, Session, as_bits, each, of_supports, peers_of
 from benchmarks.libraries.pure_ldp import hash_rows
 
-LATER = 2.0  # epsilon of all rounds of a longitudinal protocol, as a multiple of that of one
+LATER = 2.0  # epsilon of all rounds of a longitudinal protocol, as a multiple of one round's
 
 
 def response(k: int, eps: float) -> Session:
@@ -99,9 +99,7 @@ def longitudinal_unary(k: int, eps: float) -> Session:
 
 
 def longitudinal_response(k: int, eps: float) -> Session:
-    """Its second round is too noisy,
-    so the law of its reports is k-RR at a level below the one asked for.
-    """
+    """L-GRR, whose second round is too noisy: its reports are k-RR below the level asked for."""
     grr = k_rr_twice(k, eps, LATER * eps)
     level = float(np.log(grr[0] / grr[1]))
     return Session(
@@ -113,9 +111,7 @@ def longitudinal_response(k: int, eps: float) -> Session:
 
 
 def k_rr_twice(k: int, eps: float, eps_inf: float) -> tuple[float, float]:
-    """Chances of one's own value and of another in a report of its L_GRR:
-    from its p1 and p2, with every path.
-    """
+    """Chances of one's own value and of another in a report of L-GRR, by all paths of p1 and p2."""
     e, first = np.exp(eps), np.exp(eps_inf)
     p1 = first / (first + k - 1)
     q1 = (1 - p1) / (k - 1)

@@ -1,6 +1,4 @@
-"""Every protocol that the installed libraries have, by the name of its client:
-what the page lists line by line.
-"""
+"""Every protocol of the installed libraries, by the name of its client, for the page's list."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ def _names(package: str, is_protocol: Callable[[str, Any], bool]) -> set[str]:
 
 
 def _modules(package: str) -> Iterator[Any]:
-    """All modules under a package;
-    what is only simulation is left out, and what cannot be imported.
-    """
+    """All modules under a package that can be imported, without those that only simulate."""
     try:
         root = importlib.import_module(package)
     except ImportError:

@@ -1,4 +1,4 @@
-"""What a library's module says of one protocol, and how its reports become ours."""
+"""A library's protocol as its module describes it, and how its reports become ours."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Peer:
     start: Callable[[int, float], Session]
     note: str = ""
     packages: tuple[str, ...] = ()
-    level: float | None = None  # where its parameters, not epsilon, say how noisy it is
+    level: float | None = None  # if the protocol's parameters, not epsilon, set its noise
 
 
 def peers_of(
@@ -54,7 +54,7 @@ def peers_of(
     starts: Mapping[str, Callable[[int, float], Session]],
     told: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Peer]:
-    """The protocols of a library that hashes by xxhash, and what is told of some."""
+    """The protocols of a library that hashes by xxhash, with notes on some of them."""
     packages = (library, "xxhash")
     return [
         Peer(library, name, start, told.get(name, ""), packages) for name, start in starts.items()
@@ -62,13 +62,13 @@ def peers_of(
 
 
 def seed_all(seed: int) -> None:
-    """Python's and numpy's generators, which the libraries draw from."""
+    """Seed Python's and numpy's generators, which the libraries draw from."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
 
 
 def anew() -> np.random.Generator:
-    """A generator that follows from numpy's own, as the libraries' draws do."""
+    """A generator seeded from numpy's own generator, which also makes the libraries' draws."""
     return np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002
 
 
@@ -83,13 +83,13 @@ def as_bits(reports: Sequence[Any]) -> NDArray[np.uint8]:
 
 
 def of_supports(k: int, epsilon: float, supports: NDArray[Any], share: float | None = None) -> Any:
-    """A report that is e^eps times as likely for the secrets that it supports as
-    for the others: unary encoding's law.
+    """Reports that support some secrets, as reports of unary encoding.
 
-    The likelihood of a set of secrets under `UnaryEncoding(p, q)` is p (1 - q) / ((1 - p) q) times
-    as large for a secret in it as for one outside. Any p and q with that ratio give the same
-    estimates by maximum likelihood. With `share`, the chance that a report supports a secret that
-    is not its user's, `inv` is the published estimate, too.
+    A report is e^eps times as likely for the secrets that it supports as for the others. The
+    likelihood of a set of secrets under `UnaryEncoding(p, q)` is p (1 - q) / ((1 - p) q) times as
+    large for a secret in it as for one outside. Any p and q with that ratio give the same estimates
+    by maximum likelihood. With `share`, the chance that a report supports a secret that is not its
+    user's, `inv` is also the published estimate.
     """
     if share is None:
         return ik.Rappor(k, epsilon), np.asarray(supports, dtype=np.uint8)
@@ -98,7 +98,5 @@ def of_supports(k: int, epsilon: float, supports: NDArray[Any], share: float | N
 
 
 def table(functions: Sequence[Callable[[Any], int]], values: Sequence[Any]) -> NDArray[np.int64]:
-    """The hash of each value under each function, shape (functions, values),
-    by calling the library's own.
-    """
+    """The library's own hash of each value under each function, shape (functions, values)."""
     return np.array([[function(value) for value in values] for function in functions])

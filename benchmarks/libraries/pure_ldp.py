@@ -1,8 +1,8 @@
 """pure-ldp 1.2.0: all its frequency oracles, with its own clients, hash functions and servers.
 
-Two things in its surroundings have moved on. Its hashes need xxhash below 4, which hashes text (the
-extra `bench` pins 3.5.0); and its sketches make an array of shape None, which numpy refuses from
-2.4 on: `_OldNumpy` answers as before.
+Two of the packages that it uses have moved on. Its hashes need xxhash below 4, which hashes text
+(the extra `bench` pins 3.5.0). Its sketches make an array of shape None, which numpy refuses since
+2.4: `_OldNumpy` answers as older versions did.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def same(x: Any) -> Any:
 
 
 def estimated(server: Any, reports: Any, k: int) -> Vector:
-    """All frequencies, after everything was aggregated anew."""
+    """All frequencies, after all reports were aggregated again."""
     with old_numpy(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         server.reset()
@@ -98,9 +98,7 @@ def unary(optimised: bool) -> Any:
 
 
 def hash_rows(reports: Any, k: int, g: int) -> Any:
-    """Which secrets have the reported bucket,
-    by the library's hash of the text of each, one call each.
-    """
+    """The secrets that have the reported bucket, by the library's hash of the text of each."""
     words = [str(x) for x in range(k)]
     return np.array(
         [[xxhash.xxh32(w, seed=s).intdigest() % g == y for w in words] for y, s in reports],
@@ -140,7 +138,7 @@ def fast_hashing(k: int, eps: float) -> Session:
 
 
 def _reset_counts(server: Any) -> None:
-    """Its own `reset` leaves the counts of the reports before."""
+    """Reset all counts: the server's own `reset` leaves the counts of the reports before."""
     base.FreqOracleServer.reset(server)
     server.hash_counts = np.zeros_like(server.hash_counts)
 
@@ -169,7 +167,7 @@ def histogram(thresholded: bool) -> Any:
 def hadamard_mechanism(k: int, eps: float) -> Session:
     d = (
         1 << (k - 1).bit_length()
-    )  # it crashes on other numbers, so it is told of secrets that nobody has
+    )  # the library crashes on other numbers, so it is told of secrets that nobody has
     client, server = (
         make(eps, d, 1, index_mapper=same)
         for make in (fo.HadamardMechClient, fo.HadamardMechServer)
@@ -194,7 +192,7 @@ def hadamard_response(k: int, eps: float) -> Session:
             k,
             lambda reports: (ik.HadamardResponse(k, eps, blocks=1), np.array(reports)),
         )
-    # it shuffles the secrets first: ours are those of the shuffled alphabet
+    # the library shuffles the secrets first: our secrets are those of the shuffled alphabet
     ours, order = (
         ik.HadamardResponse(k, eps, published=True),
         np.array(server.hr.permute, dtype=int),
@@ -242,8 +240,9 @@ def private_count_sketch(k: int, eps: float) -> Session:
 
 
 def rappor(k: int, eps: float) -> Session:
-    """Its hash functions and its server;
-    the reports are drawn as the paper has them, for its client clears no bit.
+    """RAPPOR with the library's hash functions and server.
+
+    The reports are drawn as in the paper, because the library's client clears no bit.
     """
     f = 2 / (1 + np.exp(eps / (2 * HASHES)))
     server = fo.RAPPORServer(f, BITS, HASHES, k, COHORTS, index_mapper=same)

@@ -1,5 +1,6 @@
-"""One repetition after the other:
-a library's client makes reports, its estimators and ours get the same ones.
+"""Race a library's estimators and ours on the reports that the library's client makes.
+
+The race goes on repetition by repetition, and all estimators get the same reports.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from benchmarks.libraries.peer import Peer, Session, seed_all
 from benchmarks.measure import OverBudget, budget
 
 SEED = 20260801
-TOL = 1e-9  # of our maximum, certified; the default
+TOL = 1e-9  # the certified gap of our maximum, which is the default
 WARM_UP = 2000  # people
 MIN_REPETITIONS = 4  # for a standard error: with two, its own error is three quarters of it
 CALL = 120.0  # CPU seconds after which a call is given up
@@ -64,13 +65,13 @@ class _Lane:
 
 
 def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, object]]:
-    """Rows of the table; repetitions end early where the CPU seconds are used up,
-    and the row says how many there were.
+    """The rows of the table for one protocol.
 
-    The contenders take turns within each repetition, and the first, which compiles, is run once
-    before. An estimator that needs more than `CALL` seconds for one estimate is not asked again,
-    and its row says so; where the client or the conversion of its reports does, the protocol is a
-    line without numbers.
+    Repetitions end early if the CPU seconds are used up, and the row says how many there were. The
+    contenders take turns within each repetition, and a round before the first, which compiles, is
+    not timed. An estimator that needs more than `CALL` seconds for one estimate is not asked again,
+    and its row says so; if the client or the conversion of its reports needs more, the protocol is
+    a line without numbers.
     """
     row = {"library": peer.library, "protocol": peer.protocol, **_described(setting)}
     try:
@@ -122,7 +123,7 @@ def _run(peer: Peer, setting: Setting, limit: float) -> dict[str, _Lane]:
     for repetition in range(-1, setting.repetitions):
         if repetition > 1 and time.process_time() - begun > limit:
             break
-        warm_up = repetition < 0  # what is compiled or imported on the first call is in no clock
+        warm_up = repetition < 0  # what the first call compiles or imports is not timed
         seed_all(SEED + repetition)
         _seed_compiled(SEED + repetition)
         with warnings.catch_warnings():
@@ -197,7 +198,7 @@ def _round(
 
 
 def _inverted(mechanism: ik.Mechanism, reports: Any, post: Any) -> NDArray[np.float64]:
-    """From reports, the tally included: the libraries count theirs, too."""
+    """The inversion of reports, timed with their tally, because the libraries also count theirs."""
     return ik.inv(mechanism.tally(reports), post=post).distribution
 
 
@@ -207,7 +208,7 @@ def _maximised(mechanism: ik.Mechanism, reports: Any) -> NDArray[np.float64]:
 
 @njit
 def _seed_compiled(seed: int) -> None:
-    """numba's own generator, which compiled clients draw from."""
+    """Seed numba's own generator, which compiled clients draw from."""
     np.random.seed(seed)  # noqa: NPY002
 
 

@@ -1,6 +1,4 @@
-"""The results as one small table for each setting, in Markdown,
-for the page and for whoever reads on a screen.
-"""
+"""The results as one small table in Markdown for each setting, for the page and for the screen."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ PEOPLE = {"ages": "the ages of Adult", "words": "words by Zipf's law"}
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Every setting; squared errors in units of 1e-4."""
+    """The tables of all settings, with squared errors in units of 1e-4."""
     lines = []
     for (people, k, n, epsilon), rows in table.groupby(["people", "k", "n", "epsilon"], sort=False):
         lines += ["", f"**{PEOPLE[people]}, k = {k:,}, {n:,} people, ε = {epsilon:g}**", ""]
@@ -60,7 +58,7 @@ def _line(library: str, protocol: str, rows: pd.DataFrame) -> str:
 
 
 def _seconds(by: pd.DataFrame, name: str) -> str:
-    """From the library's reports: ours with their conversion."""
+    """Seconds from the library's reports on; ours include the conversion of the reports."""
     seconds = by.seconds[name]
     if pd.isna(seconds):
         return str(by.note[name])
@@ -109,8 +107,9 @@ SHORT = {
 
 
 def short(table: pd.DataFrame) -> str:
-    """Ten thousand people at the least and the largest epsilon:
-    what is published, repaired by the library, the MLE.
+    """The results for ten thousand people at the least and the largest epsilon.
+
+    They are the published estimate, that estimate repaired by the library, and the MLE.
     """
     head = [
         "protocol",
@@ -136,7 +135,7 @@ def short(table: pd.DataFrame) -> str:
                 )
                 by = kept[here].set_index("estimate")
                 theirs = [_error(by, one) for one in by.index if not one.startswith("ibukit")]
-                # all libraries but one repair before they return anything
+                # all libraries but one repair their estimates before they return anything
                 first = theirs[:2] if library == "pure-ldp" else ["–", theirs[0]]
                 cells += [*first, *["–"] * (2 - len(first)), _error(by, "ibukit, MLE")]
             seconds = [_seconds(by, one) for one in (by.index[0], "ibukit, MLE")]

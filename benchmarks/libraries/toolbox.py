@@ -1,5 +1,6 @@
-"""ldp-toolbox 0.1.3: its five frequency oracles,
-without its web page (it is installed without dash and ray).
+"""ldp-toolbox 0.1.3: its five frequency oracles, without its web page.
+
+It is installed without dash and ray.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from benchmarks.libraries.pure_ldp import hash_rows
 
 
 def alone(protocol: Any) -> Any:
-    """Its estimate in this process:
-    its local hashing else starts one for each core, whose time no clock here sees.
+    """The estimator of a protocol, run in this process.
+
+    Local hashing would otherwise start a process for each core, whose time no clock here sees.
     """
 
     def estimate(reports: Any) -> Vector:

@@ -22,8 +22,9 @@ PEERS = (
 
 
 def contenders(structured: bool = False) -> tuple[list[Contender], list[str]]:
-    """All contenders at hand, and a line for each that is not;
-    only ours where no peer can do without a matrix.
+    """All installed contenders, and a line for each one that is not installed.
+
+    If `structured`, only ibukit races, because no peer can do without a matrix.
     """
     found: list[Contender] = []
     missing = []

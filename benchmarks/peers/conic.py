@@ -21,7 +21,7 @@ def _primal(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
     columns, q = workload.seen
     theta = cp.Variable(len(columns))
     # the sum in the objective makes the maximiser sum to 1, and the solver fares better than with a
-    # constraint on it
+    # constraint on the sum
     return cp.Problem(
         cp.Maximize(q @ cp.log(columns.T @ theta) - cp.sum(theta)), [theta >= 0]
     ), lambda: theta.value

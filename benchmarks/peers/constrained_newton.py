@@ -1,6 +1,7 @@
 """Constrained Newton steps by scipy's nnls (Wang 2007, J. R. Statist. Soc. B 69, 185-198).
 
-Secrets with mass and the local maxima of the gradient are candidates of a parabola's maximiser.
+Each step maximises a parabola, whose candidates are the secrets with mass and the local maxima of
+the gradient.
 """
 
 from __future__ import annotations

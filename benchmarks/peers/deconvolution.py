@@ -1,5 +1,6 @@
-"""scikit-image: Richardson-Lucy,
-which is IBU for noise that is the same everywhere; no stopping rule.
+"""scikit-image: Richardson-Lucy, which is IBU for noise that is the same everywhere.
+
+It has no stopping rule.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ SHARES = np.linspace(0, 1, 2001)
 
 
 def share(matrix: np.ndarray, counts: np.ndarray, level: float) -> tuple[float, float]:
-    """The share of the first secret: all truths of the grid whose belt holds what was seen."""
+    """The first secret's interval: all truths of the grid whose belt holds what was seen."""
     positive, negative = matrix[:, 0]
     n = counts.sum()
     x, p = np.arange(n + 1), (negative + (positive - negative) * SHARES)[:, None]

@@ -1,5 +1,6 @@
-"""multi-freq-ldpy: its IBU uses the matrix where the transpose belongs,
-so it is right for symmetric ones only.
+"""multi-freq-ldpy: its IBU, which is right for symmetric matrices only.
+
+It uses the matrix where the transpose belongs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""qif: the library of quantitative information flow,
-whose IBU stops when a step moves theta by less than max_diff.
+"""qif, the library of quantitative information flow: its IBU.
+
+Its IBU stops when a step moves theta by less than max_diff.
 """
 
 from __future__ import annotations

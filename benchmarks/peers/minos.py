@@ -1,7 +1,7 @@
 """Profile likelihoods by MINOS of iminuit, for Poisson means mu M + b.
 
-Without a background the ratio of a share is that of the multinomial likelihood: only the total is
-profiled out in addition.
+Without a background the likelihood ratio of a share is the multinomial one: all that is added is
+that the total is profiled out as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _minos(
 def number(
     matrix: np.ndarray, background: np.ndarray, counts: np.ndarray, level: float
 ) -> tuple[float, float]:
-    """The number of the first secret."""
+    """The interval of the first secret's number."""
     k = len(matrix)
 
     def cost(mu: np.ndarray) -> float:
@@ -56,7 +56,7 @@ def number(
 
 
 def share(matrix: np.ndarray, counts: np.ndarray, level: float) -> tuple[float, float]:
-    """The share of the first secret, with the numbers of the others."""
+    """The interval of the first secret's share; the other secrets' numbers are profiled out."""
     k = len(matrix)
 
     def mean(parameters: np.ndarray) -> np.ndarray:

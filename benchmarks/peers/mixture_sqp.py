@@ -1,5 +1,6 @@
-"""mixsqp in R, where Rscript and the package are at hand;
-CPU time by R's own clock, without R's start.
+"""mixsqp in R, where Rscript and the package are installed.
+
+CPU time is by R's own clock, without R's start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`ibukit.mle` from a fresh tally to a certified estimate,
-and the yardsticks that bars are measured in.
-"""
+"""`ibukit.mle` from a fresh tally to a certified estimate, and the yardsticks of the bars."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ def _mle(tally: ik.Tally, tol: float) -> Callable[[], Answer]:
 
 
 def _steps(workload: Workload) -> Callable[[], Answer]:
-    """IBU by the channel's own forward and adjoint: what the structure makes of a step."""
+    """Steps of IBU by the channel's own forward and adjoint, which use its structure."""
     tally, steps = workload.tally(), STEPS.get(workload.name, 100)
     operator, q = tally.operator, tally.frequencies
 

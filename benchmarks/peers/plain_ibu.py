@@ -1,6 +1,6 @@
 """Plain IBU on a dense matrix, in numpy and in compiled loops.
 
-To a gap of 1e-10 it takes up to tens of millions of steps. So they were counted once
+Plain IBU takes up to tens of millions of steps to a gap of 1e-10. So its steps were counted once
 (count_steps.py); the race times a fair number of steps and multiplies.
 """
 
@@ -41,9 +41,7 @@ def numpy_steps(columns: np.ndarray, q: np.ndarray, theta: np.ndarray, steps: in
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
 def ibu_loops(columns, q, theta, steps, tol):
-    """Up to `steps` steps in place, row by row; stops when the gap is at most tol:
-    (steps taken, gap there).
-    """
+    """Up to `steps` steps in place, row by row, or to a gap of at most tol: (steps, gap)."""
     k, s = columns.shape
     ratio, g = np.empty(s), np.empty(k)
     gap = np.inf

@@ -14,8 +14,8 @@ def number(
     level: float,
     together: float | None = None,
 ) -> tuple[float, float]:
-    """The number of the first secret; `together` is the sum of all, where that is known."""
-    # Numbers are in units of all counts until the end.
+    """The interval of the first secret's number; `together` is the known sum of all, if any."""
+    # Until the end, numbers are in units of the sum of all counts.
     k, n = len(matrix), counts.sum()
     background, counts = background / n, counts / n
 
@@ -49,7 +49,7 @@ def number(
 
 
 def share(matrix: np.ndarray, counts: np.ndarray, level: float) -> tuple[float, float]:
-    """The share of the first secret."""
+    """The interval of the first secret's share."""
     n, nothing = float(counts.sum()), np.zeros(matrix.shape[1])
     lower, upper = number(matrix, nothing, counts, level, together=n)
     return lower / n, upper / n

@@ -1,5 +1,6 @@
-"""PyUnfold: D'Agostini's unfolding, which is IBU,
-with a covariance of (k s)^2 entries at every step.
+"""PyUnfold: D'Agostini's unfolding, which is IBU.
+
+It also computes a covariance of (k s)^2 entries at every step.
 """
 
 from __future__ import annotations

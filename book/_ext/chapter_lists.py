@@ -11,9 +11,9 @@ selection.
     ```{theorems}
     ```
 
-Each theorem is listed with its number, its name, and a sentence: its own first one, if that is
-short and says it, or else that of ``theorem_sentences.tsv``. The raw
-index of the proof extension, a list of labels, is not written (``html_domain_indices``).
+Each theorem is listed with its number, its name, and a sentence: the theorem's own first sentence,
+if that is short and states it, or else the sentence in ``theorem_sentences.tsv``. The proof
+extension's index, a list of labels, is not written (``html_domain_indices``).
 """
 
 import json
@@ -41,7 +41,7 @@ STATEMENT = re.compile(
 LABEL = re.compile(r"^:label: *(\S+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(?:\$[^$]*\$|[^$.]|\.(?!\s|$))+\.(?=\s|$)")
 MAX_SENTENCE = 220  # characters
-# a sentence that only prepares a statement, or a list
+# how a sentence begins that only prepares a statement, or that is a list
 NO_STATEMENT = ("Let ", "Write ", "$$", "1.", "- ", "(i)")
 
 
@@ -108,7 +108,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def sentences() -> dict[str, str]:
-    """Label -> the sentence for a statement whose own first one does not say it."""
+    """Label -> the sentence for a theorem whose own first sentence does not state it."""
     lines = SENTENCES.read_text("utf8").splitlines()
     return dict(line.split("\t", 1) for line in lines if line and not line.startswith("#"))
 

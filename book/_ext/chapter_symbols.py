@@ -1,10 +1,10 @@
 """The symbols of a chapter, listed under its opening and linked to the page of notation.
 
-``chapter_symbols.tsv`` registers each symbol of the first table of ``book/notation.md``: an anchor,
-the symbol as the table writes it, a few words, and how a formula or a word that uses it is told.
-The table's rows get the anchors; each chapter gets a fold that lists the registered symbols found
-in it. Nothing has to be written in a chapter. A row of the table that is not registered, or a
-registered one that the table does not have, is a warning, which fails the build.
+The table ``chapter_symbols.tsv`` registers each symbol of the first table of ``book/notation.md``:
+an anchor, the symbol as that table writes it, a few words, and the patterns that find it in
+formulas or text. The rows of the notation get the anchors; each chapter gets a fold that lists the
+registered symbols in it. Nothing has to be written in a chapter. A row of the notation that is not
+registered, or a registered symbol without a row, is a warning, which fails the build.
 """
 
 import re
@@ -23,7 +23,7 @@ LOGGER = logging.getLogger(__name__)
 TABLE = Path(__file__).with_name("chapter_symbols.tsv")
 NOTATION = "book/notation"
 CHAPTERS = "book/chapters/"
-# what is no symbol in a formula: words, and names of environments and labels
+# the parts of a formula that are not symbols: words, and names of environments and labels
 WORDS = re.compile(r"\\(?:text|operatorname|tag|label|begin|end)\{[^{}]*\}")
 
 
@@ -37,14 +37,14 @@ class Symbol(NamedTuple):
     where: tuple[str, ...]
 
     def belongs_to(self, chapter: str) -> bool:
-        """True if it has this meaning in the chapter."""
+        """True if the symbol has this meaning in the chapter."""
         if not self.where:
             return True
         excluded = self.where[0].startswith("!")
         return (chapter in {name.lstrip("!") for name in self.where}) is not excluded
 
     def used_in(self, formulas: list[str], text: str) -> bool:
-        """True if a formula or the text of a page uses it."""
+        """True if a formula or the text of a page uses the symbol."""
         return any(_finds(way, formulas, text) for way in self.found_by)
 
 
@@ -86,7 +86,7 @@ def symbols_of(chapter: str, formulas: list[str], text: str) -> list[Symbol]:
 
 
 class symbol_list(nodes.General, nodes.Element):  # noqa: N801 - docutils writes nodes so
-    """The fold, written as HTML at once: the search shall not find every symbol on every page."""
+    """The fold, written directly as HTML: the search must not find every symbol on every page."""
 
 
 def _html(cell: str) -> str:

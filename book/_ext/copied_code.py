@@ -1,7 +1,7 @@
 """Let the copy button of a cell take along the cells that it needs, so that what is pasted runs.
 
-A cell needs the nearest cells before it that give a name that it uses, what these need, and so on.
-`copied-code.js` reads the classes that say so.
+A cell needs the cells before it that give a value to a name that it uses, the cells that these
+need, and so on. `copied-code.js` reads the classes that say so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 
 def used(table: symtable.SymbolTable) -> set[str]:
-    """The names that code uses and, in a function, does not give itself."""
+    """The names that code uses; of a function, only those that it does not define itself."""
     own = table.get_name() == "top"
     names = {s.get_name() for s in table.get_symbols() if own or s.is_global()}
     return names.union(*map(used, table.get_children()))
@@ -48,7 +48,7 @@ def needed(sources: list[str]) -> list[set[int]]:
 
 
 class CopiedCode(SphinxPostTransform):
-    """Say of each cell that is shown what it needs."""
+    """Note for each visible cell which cells it needs."""
 
     default_priority = 199  # after the folds, before the evidence is gathered
     formats = ("html",)

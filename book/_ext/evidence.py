@@ -1,8 +1,8 @@
 """Gather what a page rests on, so that one switch in its header shows or hides all of it.
 
 The evidence of a page is the code of its figures and tables, its checks, and the links from its
-cells to the rows of claims. It stands in groups, each of one line that opens: what belongs to
-neighbouring cells, with no word of text between them, is one group. `book.js` makes the switch.
+cells to the rows of claims. It stands in groups, each of which is one line that opens: the evidence
+of neighbouring cells, with no word of text between them, is one group. `book.js` makes the switch.
 
 A cell that a chapter removes from its page may hold checks too. They are evidence like any other,
 so such a cell is folded instead.
@@ -37,7 +37,7 @@ def fold_removed_checks(notebook: Any) -> Any:
 
 
 def tokens(notebook: Any, *arguments: Any) -> Any:
-    """What myst-nb lays out of a notebook, with the removed checks.
+    """The tokens that myst-nb makes of a notebook, including its removed checks.
 
     The notebook itself stays as it is: the cache of results knows it by its cells and their tags.
     """
@@ -96,7 +96,7 @@ class Group:
         self.links: list[nodes.paragraph] = []
 
     def add(self, fold: HideCodeCellNode, cell: nodes.container | None) -> None:
-        """Take over a fold, with the anchors of its cell if nothing else of that is left."""
+        """Take over a fold, and the anchors of its cell if nothing else of that cell is left."""
         self.prompts.append(fold["prompt_show"])
         part = nodes.container(classes=["evidence-part"], is_div=True)
         if cell is not None:
@@ -165,6 +165,6 @@ class Evidence(SphinxPostTransform):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    myst_nb.sphinx_.notebook_to_tokens = tokens  # it has no event between reading and laying out
+    myst_nb.sphinx_.notebook_to_tokens = tokens  # myst-nb has no event between reading and layout
     app.add_post_transform(Evidence)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -33,14 +33,14 @@ FIRST = ("mle", "smooth", "ibu", "inv", "posterior_mean")  # what a reader looks
 LAST = ("StoppingRule", "Change", "Discrepancy", "Gap", "Steps")
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "Alphabet")
 INHERITED = (*BASES, "StoppingRule")  # what a reader's own classes inherit from
-# whose inherited methods are shown with it, because their class is not public; and from which
-# ancestor on no longer
+# a class shown with its inherited methods, because their own class is not public, and the first
+# ancestor whose methods are left out
 WITH_INHERITED = {"theory.MleSet": "ReadOnlyArrays"}
 MAX_RELATED = 8
 CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 FROM_ROOM = re.compile(r"^from ibukit import (.+)$", re.MULTILINE)
 MENTION = re.compile(r"`~?(?:ibukit\.)?([A-Za-z_][\w.]*)`")
-# what every chapter does, and what no reader looks for in a chapter
+# modules that every chapter calls, and whose calls no reader looks for
 UNREMARKABLE = ("plotting", "testing", "errors")
 
 
@@ -63,9 +63,9 @@ def _namespace(room: str) -> ModuleType:
 
 
 def _shown_here(module: ModuleType, name: str, thing: Any) -> bool:
-    """True for a thing of the room, and of another that does not show it by this name itself.
+    """True for a thing of the room, or of another room that does not show it by this name itself.
 
-    A file shows nothing but its own: what it imports is no part of it.
+    A file shows only its own things, not what it imports.
     """
     if f"{thing.__module__}.".startswith(f"{module.__name__}."):
         return True
@@ -74,7 +74,7 @@ def _shown_here(module: ModuleType, name: str, thing: Any) -> bool:
 
 
 def _place(name: str) -> tuple[int, int]:
-    """Where a name stands: the main estimators, what others inherit from, the rest; rules last."""
+    """The place of a name: main estimators, classes to inherit from, the rest, and rules last."""
     if name in FIRST:
         return 0, FIRST.index(name)
     if name in LAST:
@@ -115,7 +115,7 @@ def entries(root: Path) -> dict[str, Any]:
 
 @cache
 def _short(root: Path) -> dict[str, str]:
-    """The last word of every entry's name -> the name, where it is the only one that ends so."""
+    """The last word of an entry's name -> the name, if no other name ends with that word."""
     found = defaultdict(list)
     for name in entries(root):
         found[name.rpartition(".")[2]].append(name)
@@ -225,7 +225,7 @@ def point_elsewhere(
 
 
 def link_types(app: Sphinx, config: Config) -> None:
-    """Tell numpydoc where our classes are; it shall link to no page of Python or numpy."""
+    """Tell numpydoc where our classes are; it must link to no page of Python or numpy."""
     ours = {
         name.rpartition(".")[2]: f"ibukit.{name}"
         for name, thing in entries(Path(app.srcdir)).items()

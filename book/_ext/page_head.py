@@ -1,9 +1,9 @@
 """Describe a page to search engines, to messengers that show a link, and to the browser.
 
-Whole addresses are known only where the book is published. ``html.baseurl`` in ``_config.yml``, or
-the environment's ``BOOK_URL``, says where: then each page names its own address and a picture. With
-the address of the repository, ``book_repository`` or ``BOOK_REPOSITORY``, it has buttons for its
-source and to edit it. Both are empty by default.
+Full addresses are known only if the book is published. ``html.baseurl`` in ``_config.yml``, or
+``BOOK_URL`` in the environment, says where: then each page names its own address and a picture.
+With the address of the repository, ``book_repository`` or ``BOOK_REPOSITORY``, each page has
+buttons to show and to edit its source. Both addresses are empty by default.
 
     ```{imprint}
     ```
@@ -41,8 +41,8 @@ SHORTEST, LONGEST = 60, 200
 VIEWPORT = re.compile(
     r'<meta (?:content="[^"]*" name="viewport"|name="viewport" content="[^"]*") ?/?>\n?'
 )
-# docutils marks the references up as a list whose items are no list items: a screen reader
-# announces an empty list
+# docutils marks the references up as a list without list items, so that a screen reader announces
+# an empty list
 REPAIRS = (
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r' role="doc-biblioentry"', ""),
@@ -53,7 +53,7 @@ REPAIRS = (
 
 
 def description(doctree: nodes.document | None) -> str:
-    """The first paragraph of a page that says something, cut after a word."""
+    """The first paragraph of a page that is long enough to say something, cut off after a word."""
     for node in doctree.findall(nodes.paragraph) if doctree is not None else ():
         if isinstance(node.parent, nodes.section) and not any(
             True for _ in node.findall(nodes.math)

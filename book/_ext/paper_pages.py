@@ -19,7 +19,7 @@ from ibukit_claims._sections import rows_by_section, sections
 
 
 class rows_of_paper(nodes.General, nodes.Element):  # noqa: N801 (docutils writes nodes so)
-    """Stands for some rows of a paper until all pages are read, and what names a row is known."""
+    """A placeholder for a paper's rows, until all pages are read and what names a row is known."""
 
 
 def heading(row: dict[str, str]) -> str:
@@ -75,7 +75,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     places = list(doctree.findall(rows_of_paper))
     if not places:
         return
-    # in the rows, which are raw HTML
+    # the formulas are in the rows, which are raw HTML
     app.env.get_domain("math").data["has_equations"][docname] = True
     root = Path(app.srcdir)
     page = html.Page(data.in_the_books_order(root), data.known(root))

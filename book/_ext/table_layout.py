@@ -12,22 +12,22 @@ TABLE = re.compile(
 )
 PLAIN = r"[-−+]?[\d,]+(?:\.\d+)?"
 POWER = re.compile(rf"(?<![\w.])({PLAIN})e([-+]?)0*(\d+)(?!\w)")
-# a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers
-# what is not there
+# a number, perhaps with its error and a unit behind it; in a column of numbers, a dash or an empty
+# cell stands for a missing number
 EXPONENT = r"(?:e[-+]?\d+)?"
 NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN}){EXPONENT}(\s?±\s?[\d.,]+{EXPONENT})?(\s?%)?")
 NOTHING = ("", "–", "-", "NaN", "unreadable")
-LONG = 20  # letters: a first column with more keeps a third of a phone's width
+LONG = 20  # letters: a first column with longer names keeps a third of a phone's width
 MINUS = re.compile(r"(?<![\w.,)\]])-(?=[.\d])")
 
 
 def set_tables(body: str) -> str:
-    """Every table of cells' output in a page's body, set again inside a box that scrolls."""
+    """Set every table of cells' output in a page's body, each inside a box that scrolls."""
     return TABLE.sub(lambda found: set_table(found.group()), body)
 
 
 def set_table(html: str) -> str:
-    """One table."""
+    """Set one table."""
     soup = BeautifulSoup(html, "html.parser")
     table = soup.table
     assert table is not None
@@ -60,7 +60,7 @@ def add_class(cell: Tag, name: str) -> None:
 
 
 def align(soup: BeautifulSoup, cells: list[Tag]) -> None:
-    """Pad what stands behind the decimal point to the longest of the column."""
+    """Pad the digits behind the decimal point to the longest in the column."""
     plain = [
         cell
         for cell in cells
@@ -81,7 +81,7 @@ def align(soup: BeautifulSoup, cells: list[Tag]) -> None:
 
 
 def powers(soup: BeautifulSoup, cell: Tag) -> None:
-    """1e-04 as 10 to the power of -4, 2.5e+06 as 2.5 times 10 to the power of 6."""
+    """Write 1e-04 as 10 to the power of -4, and 2.5e+06 as 2.5 times 10 to the power of 6."""
     for text in list(cell.find_all(string=POWER)):
         parts: list[Any] = []
         at = 0

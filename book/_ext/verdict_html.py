@@ -11,9 +11,9 @@ from verdict_rows import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes,
 
 from ibukit_claims._counts import OURS, Counts, distinct
 
-# a link inside of what opens a row could not be reached
+# the columns with links; a link inside the line that opens a row could not be reached
 LINKED = ("expected", "right")
-TYPESET = ("claim", "expected", "wrong", "right")  # not what is quoted
+TYPESET = ("claim", "expected", "wrong", "right")  # not the quotations
 GREEK = {"eps": "ε", "theta": "θ", "alpha": "α", "beta": "β", "lambda": "λ", "delta": "δ"}
 FORMULA = re.compile(r"\$([^$]+)\$")
 CLAIMS = (*RESULTS, "setting", OURS)
@@ -114,7 +114,7 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
     orders.append(("chapter", "chapter, by name"))
     settings = ""
     if "claim" in kinds:
-        # what a reader came for stands first, and settings are not in the way
+        # readers look for verdicts, so that order comes first; settings are hidden
         orders = [orders.pop(2), *orders, ("error", "largest error")]
         settings = select("settings", "Settings", [("shown", "shown")], every="hidden")
     return (
@@ -145,7 +145,7 @@ def typeset(text: str, rows: set[str] | None = None) -> str:
 
 
 def in_greek(text: str) -> str:
-    """A quantity or a setting of a paper's table, with letters for their names."""
+    """A quantity or a setting of a paper's table, with Greek letters in place of their names."""
     return re.sub(r"\b[a-z]+(?=\b|_)", lambda word: GREEK.get(word[0], word[0]), text)
 
 
@@ -218,7 +218,7 @@ def _erratum(columns: dict[str, str]) -> tuple[str, str]:
 
 
 def _short(numbers: tuple[Number, ...]) -> str:
-    """The text of the closed row on its numbers."""
+    """The summary of a row's numbers, which is shown while the row is closed."""
     if not numbers:
         return ""
     if len(numbers) == 1 and numbers[0].error is not None:
@@ -232,7 +232,7 @@ def _short(numbers: tuple[Number, ...]) -> str:
 
 
 def error(number: Number) -> str:
-    """The error of a number in per cent of the printed one."""
+    """The error of a number in per cent of the printed number."""
     if number.error is None:
         return "–"
     percent = 100 * number.error

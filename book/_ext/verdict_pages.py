@@ -6,10 +6,10 @@
     :short:                         (all papers in one bar)
     ```
 
-In a chapter the codes of rows become links: a claim's wherever it stands (``A-F8``), an erratum's
-in brackets, ``(E27)``, or in a paragraph that links the list of errata; the role ``{row}`` does it
-anywhere. Below each cell that carries the tag of a row stands a link to it. The tests that carry a
-row have a page of their source each.
+In a chapter the codes of rows become links: the code of a claim anywhere (``A-F8``), the code of an
+erratum in brackets, ``(E27)``, or in a paragraph that links the list of errata; the role ``{row}``
+makes a link of a code anywhere. Below each cell that carries the tag of a row stands a link to that
+row. Each file of tests that carry a row has a page of its source.
 """
 
 import posixpath
@@ -42,7 +42,7 @@ LEFT_ALONE = (
 
 
 class rows_of_chapter(nodes.General, nodes.Element):  # noqa: N801 (docutils writes nodes so)
-    """Stands for the rows of a chapter until all pages are read, and what names a row is known."""
+    """A placeholder for a chapter's rows until all pages are read and what names a row is known."""
 
 
 def note(env: BuildEnvironment, *names: str) -> None:
@@ -253,7 +253,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if not places:
         return
     app.env.get_domain("math").data["has_equations"][docname] = (
-        True  # in the rows, which are raw HTML
+        True  # the formulas are in the rows, which are raw HTML
     )
     root = Path(app.srcdir)
     titles = data.in_the_books_order(root)

@@ -210,7 +210,7 @@ def _marks(node: ast.AST, assigned: dict[str, ast.expr]) -> list[str]:
 
 
 def _parts(node: ast.AST, assigned: dict[str, ast.expr]) -> Iterator[ast.AST]:
-    """An expression's nodes, and those of the names that the file gives to others."""
+    """The nodes of an expression, and of the expressions that the file assigns to its names."""
     for part in ast.walk(node):
         yield part
         if isinstance(part, ast.Name) and part.id in assigned:
@@ -301,7 +301,7 @@ def entries(root: Path, kinds: tuple[str, ...], mentions: dict[str, list[str]]) 
             if kind == "erratum":
                 row["reply"] = replies.get(row["id"], "")
             tag = f"{mark}:{row['id']}"
-            # the cell in the chapter that answers for the row comes first
+            # the cells of the row's own chapter come first
             places = sorted(cells[tag], key=lambda place: place[0] != row["chapter"])
             of_row = printed.get(row["id"], []) if kind == "claim" else []
             lists = (of_row, places, tests[tag], mentions.get(row["id"], []))

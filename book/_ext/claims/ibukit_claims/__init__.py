@@ -1,10 +1,10 @@
 """Set published numbers beside ours, with a computed verdict that must be the recorded one.
 
-The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free
-choice of ours was made so that they do, and the note says which), *hold with a condition* (which
-the paper does not state, and the note does), *deviate* or are *not checkable*. A *setting* is an
-input that the paper chose and we took over, so it is never counted as a result. A result
-of *ours*, which no paper states, is in no count. *Open* is what no chapter has looked at yet.
+The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but only
+because of a free choice of ours, and the note says which), *hold with a condition* (which the note
+states and the paper does not), *deviate* or are *not checkable*. A *setting* is an input that the
+paper chose and we took over, so it is never counted as a result. A result of *ours*, which no paper
+states, is not counted. An *open* result is one that no chapter has looked at yet.
 """
 
 from ibukit_claims._beside import beside as beside

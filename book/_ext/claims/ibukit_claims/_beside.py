@@ -35,8 +35,8 @@ def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The rows of those claims with ours, standard_error, paper, difference, tolerance (in words),
-        verdict (computed) and recorded (the file's verdict). What is recorded as not checkable or
-        as a setting needs no number of ours; a setting of ours that is given must be the paper's.
+        verdict (computed) and recorded (the file's verdict). A row recorded as not checkable or as
+        a setting needs no number of ours; a setting of ours, if given, must be the paper's.
 
     Raises
     ------
@@ -79,8 +79,8 @@ def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
 def check(table: pd.DataFrame) -> None:
     """Raise AssertionError unless each recorded verdict is the computed one.
 
-    A deviation that came to agree fails too. Outside the published setting (see `published`) each
-    is printed instead.
+    So a recorded deviation that now agrees fails as well. Outside the published setting (see
+    `published`) each verdict that differs is printed instead.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ def check(table: pd.DataFrame) -> None:
 def show(table: pd.DataFrame) -> Comparison:
     """A table of published numbers beside ours, a row for each result.
 
-    What | where | ours | paper | difference | verdict; what deviates comes first. Settings do not
-    count: in HTML they stand below the table, folded. Ours and the difference have one decimal more
-    than the paper prints, or as many where the two must be equal.
+    The columns are what, where, ours, paper, difference and verdict; rows that deviate come first.
+    Settings are not among the results: in HTML they stand below the table, folded. Our number and
+    the difference have one decimal more than the paper prints, or as many if both must be equal.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _compare(row: dict[Any, Any], ours: float, error: float) -> dict[Any, Any]:
         "standard_errors": (f"{tolerance:g} standard errors", tolerance * error),
     }.get(kind, (kind or "none", 0.0))
     difference = ours - paper
-    # decimals are stored in binary: a difference on the edge must not fall off by its last bits
+    # decimals are rounded to binary: a difference on the edge must not fail by its last bits
     slack = 0.0 if kind in ("", "exact") else 4 * math.ulp(max(abs(ours), abs(paper)))
     agreed = row["verdict"] if row["verdict"] in (*AGREES, "setting") else "reproduced"
     verdict = agreed if abs(difference) <= bound + slack else "deviates"
@@ -201,7 +201,7 @@ def _texts(row: dict[Any, Any]) -> dict[str, str]:
         more = digits + (row["tolerance"] != "exact")
         if (
             row["verdict"] == "deviates"
-        ):  # and must be seen to, so at least its first digit is shown
+        ):  # show at least the first digit of the difference, which a reader must see
             more = max(more, -math.floor(math.log10(abs(row["difference"]))))
         paper = f"{row['paper']:,.{digits}f}"
         ours, difference = (

@@ -15,19 +15,19 @@ from typing import Any
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 BY_VALUE = (bool, int, float, str, bytes, type(None))
-# of a node: what only the printed form has, or only some versions of Python
+# parts of a node that only the printed form has, or only some versions of Python
 LEFT_OUT = {"ctx", "kind", "type_comment", "type_params", "returns", "annotation"}
 
 
 def code_of(thing: Any) -> str:
     """Digest of a callable: 12 hexadecimal digits, the same in every process.
 
-    A function of a notebook or a script goes in with its syntax tree (without comments, docstrings,
-    annotations and layout), and so, in turn, do the functions that it calls by a name of the
-    chapter; the numbers and texts that it reads by name go in to six digits, and so does an object
-    that holds nothing else, such as ``Steps(n=10)``. A function of a package goes in by its name,
-    an array by its shape, and any other object by its type: the package's own code is not part of
-    it.
+    Of a function of a notebook or a script, the digest takes the syntax tree (without comments,
+    docstrings, annotations and layout) and, in turn, the functions that it calls by a name of the
+    chapter. It takes the numbers and texts that the function reads by name, numbers to six digits,
+    and any object that holds nothing else, such as ``Steps(n=10)``. Of a function of a package it
+    takes the name, of an array the shape, and of any other object the type: the package's own code
+    is not part of the digest.
 
     Examples
     --------
@@ -64,8 +64,8 @@ class _Reader:
         name = str(getattr(thing, "__name__", type(thing).__qualname__))
         if is_dataclass(thing) and not isinstance(thing, type):
             held = {field.name: getattr(thing, field.name) for field in fields(thing)}
-            # a setting, such as a rule for when to stop; what holds more is data, with its last
-            # digits
+            # an object that holds only values is a setting, such as a rule for when to stop; an
+            # object that holds more is data, whose last digits may vary, so its name goes in alone
             return (
                 f"{name}{self.text(held)}"
                 if all(isinstance(value, BY_VALUE) for value in held.values())
@@ -75,7 +75,7 @@ class _Reader:
         return f"{name}{shape}" if isinstance(shape, tuple) else name
 
     def function(self, function: FunctionType) -> str:
-        # a notebook or a script is in no package
+        # a function of a notebook or a script is in no package
         if function.__globals__.get("__package__") or function.__code__ in self.within:
             return function.__qualname__
         self.within.add(function.__code__)
@@ -86,9 +86,9 @@ class _Reader:
 
 
 def _read_by_name(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The names that a function closes over and reads of the chapter, with their values."""
+    """The names that a function closes over or reads from the chapter, with their values."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    # its own name may be among them, and is empty while it is being made
+    # the function's own name may be among them, and is empty while the function is being made
     found = {name: cell.cell_contents for name, cell in cells if not _is_empty(cell)}
     codes = [function.__code__]
     for code in codes:
@@ -121,7 +121,7 @@ def _node(code: CodeType) -> Function | None:
     if code.co_name != "<lambda>":
         named = [node for node in nodes if getattr(node, "name", None) == code.co_name]
         return next((node for node in named if first in (node.lineno, *_decorated(node))), None)
-    # of several on one line the one whose body the code covers
+    # of several lambdas on one line, the one whose body the code covers
     places = [
         (line, column) for line, _, column, _ in code.co_positions() if line and column is not None
     ]

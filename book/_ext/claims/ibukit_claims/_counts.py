@@ -29,7 +29,7 @@ class Counts:
 
     @property
     def results(self) -> dict[str, Counter[str]]:
-        """Letter -> verdict -> results; a setting is an input, and no result."""
+        """Letter -> verdict -> number of results; a setting is an input, so it does not count."""
         return {
             letter: Counter({word: n for word, n in found.items() if word != "setting"})
             for letter, found in self.rows.items()
@@ -37,22 +37,22 @@ class Counts:
 
     @property
     def verdicts(self) -> Counter[str]:
-        """Verdict -> results of all papers."""
+        """Verdict -> number of results in all papers."""
         return sum(self.results.values(), Counter())
 
     @property
     def n_rows(self) -> int:
-        """Claims and settings of the papers."""
+        """The number of claims and settings of the papers."""
         return sum(found.total() for found in self.rows.values())
 
     @property
     def n_results(self) -> int:
-        """Claims without the settings."""
+        """The number of claims without the settings."""
         return self.verdicts.total()
 
     @property
     def n_settings(self) -> int:
-        """Inputs that the papers chose."""
+        """The number of inputs that the papers chose."""
         return self.n_rows - self.n_results
 
 
@@ -92,9 +92,9 @@ def counts(data: Path = DATA) -> Counts:
 
 
 def distinct(numbers: Iterable[tuple[str, ...]]) -> Counter[str]:
-    """Verdict, which comes last in each, -> numbers, each once.
+    """Verdict -> how many distinct numbers have it; the verdict comes last in each of `numbers`.
 
-    A table may print one number in many cells, as the distance of the uniform start before each
-    round: the same value of the same quantity of one claim, with the same verdict, counts once.
+    A table may print one number in many cells, such as the distance of the uniform start before
+    each round: one value of one quantity of one claim, with the same verdict, counts once.
     """
     return Counter(verdict for *_, verdict in set(numbers))

@@ -27,8 +27,8 @@ WORDS = {
     "tolerance_kind": ("exact", "absolute", "relative", "standard_errors", "rounding"),
     "verdict": VERDICTS,
 }
-# what agrees may be called any of these; the last two say in a note what was chosen, or what must
-# be given
+# any of these verdicts may stand for a number that agrees; with the last two, a note says what was
+# chosen, or what must be given
 AGREES = ("reproduced", "fitted", "holds with a condition")
 WITH_NOTE = ("fitted", "holds with a condition", "deviates", "not checkable")
 COLUMNS = [
@@ -45,7 +45,7 @@ class InvalidClaim(IbukitError, ValueError):
 def load_published(stem: str) -> pd.DataFrame:
     """Every number that a paper prints, one a row, from data/published/<stem>.csv.
 
-    The file is ours and grows with the chapters: it is checked for sense, not for a hash.
+    The file is our own and grows with the chapters, so its content is checked, not its hash.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _row(fields: list[str], place: str, seen: dict[tuple[str, ...], str]) -> dic
     for column in ("claim", "where", "quantity"):
         want(column, "filled in", row[column])
     for column, words in WORDS.items():
-        # what is still open may leave its tolerance to the chapter
+        # a row that is still open may leave its tolerance to the chapter
         may_lack = column == "tolerance_kind" and row["verdict"] in (
             "open",
             "not checkable",

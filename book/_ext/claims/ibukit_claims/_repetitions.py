@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
     from ibukit.domain.distributions import Population
 
-# what a row is about: who (a digest of their counts), the seed, the noise with its levels, and the
-# estimator
+# what a row is about: the people (a digest of their counts), the seed, the noise with its levels,
+# and the estimator
 ASKED = ("people", "seed", "mechanism", "levels", "estimator")
-# and `code`, a digest of what makes the numbers: a row of other code is an error, not an answer
+# and `code`, a digest of what makes the numbers: a row made by other code is an error
 KEPT = (*ASKED, "code", "n", "epsilon", "stop", "status", "repetitions", "mean", "error", "emd")
-# of losses that a chapter computes in its own way: what of which reports (a digest of their
-# counts), a row each column
+# the columns of losses that a chapter computes in its own way: what is computed of which reports (a
+# digest of their counts), with a row for each column of the losses
 COMPUTED = ("what", "reports", "column", "code", "repetitions", "mean", "error", "values")
 FOLDER = DATA / "repetitions"
 SAME = ["mechanism", "epsilon", "estimator", "stop", "repetition", "emd", "status"]
 
 
 class OtherCode(ValueError):
-    """Kept numbers were made by other code than the chapter has now."""
+    """The kept numbers were made by other code than the chapter's present code."""
 
 
 def repeated(
@@ -51,11 +51,11 @@ def repeated(
 ) -> pd.DataFrame:
     """Repeat an experiment of a chapter, or read what was kept of it.
 
-    A mechanism is read from data/repetitions/<chapter>.csv if the file has as many repetitions of
-    it, with the same people, levels and seed, of every estimator, by name. Otherwise `ik.replicate`
-    makes them, with two processes. The file is made by scripts/repetitions.py. It has a digest of
-    each estimator: its code, as far as that stands in the chapter, and the arguments and functions
-    that it is given there.
+    The distances of a mechanism are read from data/repetitions/<chapter>.csv if the file has at
+    least as many repetitions of every estimator, by name, with the same people, levels and seed.
+    Otherwise `ik.replicate` makes them, with two processes. The file is made by
+    scripts/repetitions.py. It has a digest of each estimator: of its code, as far as that stands in
+    the chapter, and of the arguments and functions that it is given there.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def repeated(
     Raises
     ------
     OtherCode
-        If an estimator of this name was another when the file was made. After ``published(False)``
-        it is computed.
+        If the code of an estimator of this name has changed since the file was made. After
+        ``published(False)`` the distances are computed instead.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def asked(
 def remembered(
     chapter: str, what: str, tallies: Iterable[Tally], compute: Callable[[], ArrayLike]
 ) -> Floats:
-    """Compute losses in a chapter's own way, or read those kept of the same tallies.
+    """Compute losses in a chapter's own way, or read the losses kept for the same tallies.
 
     They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly
     these reports. Otherwise they are computed. The file is made by scripts/repetitions.py, and has
@@ -140,11 +140,11 @@ def remembered(
     chapter : str
         The name of its file, without the ending.
     what : str
-        What is computed, with all that the losses depend on but the tallies.
+        A name for what is computed, with all that the losses depend on except the tallies.
     tallies : iterable of Tally
-        Of one part each.
+        Tallies of one part each.
     compute : callable
-        Without arguments: the losses, an array of numbers, shape (repetitions, columns).
+        A function without arguments that returns the losses, shape (repetitions, columns).
 
     Returns
     -------
@@ -154,7 +154,7 @@ def remembered(
     Raises
     ------
     OtherCode
-        If `compute` was another when the file was made. After ``published(False)`` it is called.
+        If `compute` has changed since the file was made. After ``published(False)`` it is called.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def of_reports(tallies: Iterable[Tally]) -> str:
 
 
 def _same(row: dict[str, str] | None, code: str, chapter: str, name: str) -> dict[str, str] | None:
-    """The row, if it was made by this code; None without one, or in another setting."""
+    """The row if this code made it; None if there is no row, or outside the published setting."""
     if row is None or row["code"] == code:
         return row
     if not is_published():
@@ -197,7 +197,7 @@ def _same(row: dict[str, str] | None, code: str, chapter: str, name: str) -> dic
 
 @lru_cache
 def _read(path: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, str]]:
-    """The rows of a file by these columns, none where it is of the other kind or not there."""
+    """The rows of a file by these columns; none if the file lacks a column or is not there."""
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -210,7 +210,7 @@ def _read(path: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str,
 
 
 def _repetitions(row: dict[str, str], repetitions: int) -> pd.DataFrame:
-    """The first repetitions of a row of the file, one a row."""
+    """The first repetitions in a row of the file, as a table with a row for each."""
     import pandas as pd
 
     status = row["status"].split()

@@ -20,8 +20,8 @@ def sections(letter: str, data: Path = DATA) -> list[dict[str, str]]:
 def section_of(where: str, of_paper: list[dict[str, str]]) -> str:
     """The number of the section in which a place stands.
 
-    It is the section whose column `holds` names the place, else the one whose number the place
-    has. "Fig. 1" holds "Fig. 1a", not "Fig. 12"; the longest name that fits decides.
+    It is the section whose column `holds` names the place, or else the section whose number is in
+    the place. "Fig. 1" holds "Fig. 1a", not "Fig. 12"; the longest name that fits decides.
     """
     held = [
         (len(name), row["section"])

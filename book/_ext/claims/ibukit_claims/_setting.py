@@ -72,7 +72,7 @@ def is_published() -> bool:
 
 
 def say(what: str, error: BaseException | None = None) -> None:
-    """Print that a check does not hold here, once a cell: it may stand in a loop."""
+    """Print, once for each cell, that a check does not hold here: the check may be in a loop."""
     shell = _shell()
     key = (None if shell is None else shell.execution_count, what)
     if key not in _said:

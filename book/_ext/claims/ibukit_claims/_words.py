@@ -10,8 +10,8 @@ from ibukit_claims._comparison import Comparison
 from ibukit_claims._published import AGREES, WITH_NOTE, InvalidClaim
 from ibukit_claims._setting import is_published, say
 
-# of the error of one estimator over that of another, chosen once for the whole book: two-sided for
-# "same" and "similar"
+# margins for the ratio of two estimators' errors, chosen once for the whole book; the margins for
+# "same" and "similar" are two-sided
 MARGINS = {
     "same": (1 / 1.05, 1.05),
     "similar": (1 / 1.25, 1.25),
@@ -33,14 +33,14 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
     word : str
         One of `MARGINS`.
     ratio : float
-        Of the error said to be larger to the other one; of any two for "same" and "similar".
+        The error said to be larger over the other error; in any order for "same" and "similar".
     standard_error : float
-        Of the ratio; 0 for a number without chance.
+        Standard error of the ratio; 0 if the ratio does not depend on chance.
 
     Returns
     -------
     bool
-        False only where the ratio is outside by more than chance.
+        False only if the ratio is outside the margin by more than chance explains.
 
     Raises
     ------
@@ -65,8 +65,8 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
 def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
     """A table of published sentences beside what we find.
 
-    The paper says | we find | verdict, a row for each sentence, what deviates first. Each verdict
-    is checked against its test.
+    The columns are the sentence of the paper, what we find, and the verdict; sentences that deviate
+    come first. Each verdict is checked against its test.
 
     Parameters
     ----------
