@@ -1,4 +1,4 @@
-"""The fraction of adversaries above which the optimal mechanism reports a place at all."""
+"""The fraction of adversaries above which the best mechanism ever reports a place."""
 
 from __future__ import annotations
 
@@ -32,19 +32,18 @@ def breakdown_fraction(
 ) -> float:
     r"""The fraction of adversaries that makes the mechanism report `target`.
 
-    It is the f with g(f) = 1: above this fraction the optimal mechanism reports `target`. This
-    mechanism is the one that minimises :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` for (1 - f) prior +
-    f :math:`\delta_{\mathrm{target}}`, to which `blahut_arimoto` tends. Let c(f) be the best
-    distribution of reports if `target` were forbidden. Then `target` is worth reporting if and only
-    if
+    Above this fraction f the optimal mechanism, to which `blahut_arimoto` tends, reports `target`.
+    It minimises :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` for the distribution (1 - f) prior + f
+    :math:`\delta_{\mathrm{target}}`. Let c(f) be the best distribution of reports if `target` were
+    forbidden. Then `target` is worth reporting if and only if
 
     .. math::
 
         g(f)=\sum_x\bigl((1-f)\,\mathrm{prior}_x+f\,[x=\mathrm{target}]\bigr)\frac{e^{-\beta
         d(x,\mathrm{target})}}{\sum_w c_w(f)\,e^{-\beta d(x,w)}}>1.
 
-    Up to this fraction, adversaries who claim to be at the target change nothing for the people who
-    are there: not one report is made at the target.
+    The fraction is the f with g(f) = 1. Up to this fraction, adversaries who claim to be at the
+    target change nothing for the people who are there: not one report is made at the target.
 
     Parameters
     ----------

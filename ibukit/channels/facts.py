@@ -45,7 +45,7 @@ def as_plane(channel: Channel) -> PlaneChannel | None:
 
 
 def as_planar(channel: Channel) -> PlaneChannel | None:
-    """The channel if it is planar: its normal equations are those of its kernels and columns."""
+    """The channel if it is planar, so that its kernels and columns give the normal equations."""
     return channel if type(channel) is PlaneChannel else None
 
 

@@ -391,8 +391,8 @@ class PlaneChannel(Channel):
     def gram_single(self) -> gram.Gram:
         r"""Gram matrix in single precision, :math:`M\,\operatorname{diag}(w)\,M^{\top}`.
 
-        If a first product errs, because the library's transforms in single precision are wrong, it
-        is in double precision.
+        If a first product turns out wrong, because the library's transforms in single precision are
+        faulty, the matrix is computed in double precision instead.
         """
         own = partial(
             gram.Gram,

@@ -112,12 +112,12 @@ def protection_gap(
     r"""Bound how far the adversary's loss is below the largest that can be reached.
 
     This is the certificate of `shokri`, for any mechanism whose user's loss is at most Q =
-    `max_quality_loss`. With one loss for user and adversary, no mechanism gives the adversary more
-    than :math:`\min (Q, \min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x, g))`. With two losses, by weak
-    duality, none gives more than :math:`\lambda\,Q + \sum_{x} \mathrm{prior}_{x}\,\max_{y}
-    (\sum_{z} w_{yz}\,l'(x, z) - \lambda\,l(x, y))`, where l' is the adversary's loss, for any
-    :math:`\lambda \ge 0` and any weights :math:`w_{y}` of guesses that sum to 1. Both come from the
-    linear programme, and the bound is computed from them anew.
+    `max_quality_loss`. If user and adversary have the same loss, the adversary's expected loss
+    under such a mechanism is at most :math:`\min (Q, \min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x,
+    g))`. With two losses it is, by weak duality, at most :math:`\lambda\,Q + \sum_{x}
+    \mathrm{prior}_{x}\,\max_{y} (\sum_{z} w_{yz}\,l'(x, z) - \lambda\,l(x, y))`, where l' is the
+    adversary's loss, for any :math:`\lambda \ge 0` and any weights :math:`w_{y}` of guesses that
+    sum to 1. Both come from the linear programme, and the bound is computed from them anew.
 
     Parameters
     ----------

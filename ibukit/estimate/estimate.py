@@ -169,10 +169,10 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns probability, lower, upper (see `interval`) and `identified`; if `level` is None,
-            probability alone. A column method is added if rows have intervals by different methods,
-            or void intervals, which say no more than what is possible. The index holds the labels,
-            on a grid (row, col).
+            Columns ``probability``, ``lower``, ``upper`` (see `interval`) and ``identified``; if
+            `level` is None, ``probability`` alone. A column ``method`` is added if rows have
+            intervals by different methods, or void intervals, which say no more than what is
+            possible. The index holds the labels (on a grid, ``row`` and ``col``).
 
         Raises
         ------
@@ -688,9 +688,10 @@ class Estimate(ReadOnlyArrays):
     ) -> tuple[float | Floats, float | Floats]:
         r"""Intervals of the probabilities, or of weighted sums.
 
-        - ``"auto"``, the default: "profile", whose threshold :math:`z^{2}` is replaced for each end
-          by one drawn from the Gaussian problem that the likelihood ratio follows near the boundary
-          of the simplex. It is wider than "profile" where probabilities are 0 or nearly so, and the
+        - ``"auto"``, the default: as "profile" (below), but for each end the threshold
+        :math:`z^{2}` is replaced by a quantile, found by simulation, of the likelihood ratio in the
+        Gaussian problem that approximates it near the boundary of the simplex. It is wider than
+        "profile" where probabilities are 0 or nearly so, and the
           same in the interior. For two secrets with two kinds of reports the possible tallies are
           enumerated, as for "calibrated". It is "profile" itself for weighted reports, where
           reports get lost, and where the drawing would take more than about ten seconds: that is
@@ -727,11 +728,13 @@ class Estimate(ReadOnlyArrays):
           `largest`, holds for all questions at once. It is "boxes" where reports can be listed, and
           else "cross-fitted". "boxes" is the range over all :math:`\theta` whose reports (under
           unary encodings and subset selection, their bits) are as probable as their Clopper-Pearson
-          intervals say. "cross-fitted" is a likelihood ratio of halves of the reports (universal
-          inference), as "split" and "averaged" are. "betting" makes bets against each end, which
-          are designed from a tenth of the reports. Boxes are wide for sums: under k-RR of 25
-          values, epsilon 1 and 100,000 reports, those for the sum of half the shares are 5 to 8
-          times as wide as the profile's, and those by betting about twice as wide.
+          intervals say. "cross-fitted", "split" and "averaged" are likelihood ratios (universal
+          inference): an estimate from some of the reports is judged by the others, with two halves
+          that change places, with one split, or by the mean of several splits. "betting" bets
+          against each end, with bets designed from a tenth of the reports. Boxes are wide for sums:
+          under k-RR of 25 values, epsilon 1 and 100,000 reports, those for the sum of half the
+          shares are 5 to 8 times as wide as the profile's, and those by betting about twice as
+          wide.
         - ``"credible"``: contains w . theta with probability `level` under the posterior of the
           prior Dirichlet(`alpha`); exact for shares and sums of several shares under k-RR and for
           two secrets, and otherwise mostly found by draws. Do not rely on it where the prior gives

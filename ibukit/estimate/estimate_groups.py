@@ -139,10 +139,10 @@ class EstimateGroups(Mapping[Any, Estimate]):
             Strictly between 0 and 1.
         method : str
             "wald", which is computed for all groups together, or another method of
-            `Estimate.interval`, which takes as long as it takes for one group after the other.
-            Where the standard errors of a probability are infinite although the reports determine
-            it, Wald's interval would be void, so the group gets intervals by "profile", and
-            `to_frame` says so.
+            `Estimate.interval`, which is applied to one group after the other and takes
+            correspondingly longer. Where the standard errors of a probability are infinite although
+            the reports determine it, Wald's interval would be void, so the group gets intervals by
+            "profile", and `to_frame` says so.
         n_jobs : int
             Number of processes that find what is not computed for all groups together; -1 stands
             for one on each core. The intervals do not depend on it.
@@ -204,11 +204,11 @@ class EstimateGroups(Mapping[Any, Estimate]):
         Returns
         -------
         pandas.DataFrame
-            Columns probability, lower, upper and identified, as `Estimate.to_frame` has them; if
-            `level` is None, probability alone. A column method is added if groups have intervals by
-            another method than the one that was asked for, or if Wald's method says of a
-            probability no more than [0, 1]. The index holds the columns of the groups, then label,
-            on a grid row and col.
+            Columns ``probability``, ``lower``, ``upper`` and ``identified``, as `Estimate.to_frame`
+            has them; if `level` is None, ``probability`` alone. A column ``method`` is added if
+            some group's intervals are by a method other than the one asked for, or if a Wald
+            interval is all of [0, 1]. The index holds the columns of the groups, then ``label`` (on
+            a grid, ``row`` and ``col``).
 
         Raises
         ------

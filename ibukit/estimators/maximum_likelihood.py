@@ -91,13 +91,14 @@ def mle(
     before the path. One takes quasi-Newton steps [byrd]_, which find the zeros where the channel
     separates the secrets well. It is tried if there are at least 100 secrets, the matrix has at
     least 30,000 entries, and there are at most as many secrets as reports (at most twice as many if
-    the matrix has at least two million entries). Another is a few accelerated updates and Newton
-    steps for :math:`g = 1`; they are quicker where every secret has mass, and come first if there
-    are more than twice as many secrets as reports. The third, for tallies that may have several
-    maximisers, is the path among the secrets that may have mass, if these are few of many. Each
-    method gives up where it gains too little. If `tol` is above 1e-6, "dense" gives zeros where the
-    certificate allows them. Where a solver misses `tol`, "auto" goes on to the next one that
-    applies.
+    the matrix has at least two million entries). Another takes a few accelerated updates, then
+    Newton steps for the equations :math:`g_x=1`, where :math:`g_x=\sum_z q_z M_{xz}/(\theta M)_z`
+    with q the frequencies of the reports; it is quicker where every secret has mass, and is the
+    first of the three to be tried if there are more than twice as many secrets as reports. The
+    third, for tallies that may have several maximisers, is the path among the secrets that may have
+    mass, if these are few of many. Each method gives up where it gains too little. If `tol` is
+    above 1e-6, "dense" gives zeros where the certificate allows them. Where a solver misses `tol`,
+    "auto" goes on to the next one that applies.
 
     Sums over many reports or cells run on one thread, and on n threads inside
     ``with scipy.fft.set_workers(n)``; the digits are the same. On two cores a million rows of bits

@@ -107,7 +107,7 @@ def check_rule(stop: StoppingRule | EarlyRule) -> None:
 
 
 class EarlyRule(StoppingRule, Protocol):
-    """A rule that stops on purpose before the maximum, and that even the maximum may not meet."""
+    """A rule meant to stop before the maximum; perhaps no distribution meets it."""
 
     def out_of_reach(self, now: Iterate) -> bool:
         """True if no distribution at all can meet the rule."""
@@ -236,8 +236,8 @@ class Discrepancy:
     Parameters
     ----------
     factor : float
-        Stop at the degrees of freedom plus (`factor` - 1) times the number that they would be if
-        each report were expected often.
+        Stop at the degrees of freedom plus (`factor` - 1) times the simple count of them, which
+        holds if each report is expected often: distinct reports less one for each mechanism.
 
     Notes
     -----

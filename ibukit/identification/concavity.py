@@ -28,8 +28,8 @@ class Concavity(arguments.ReadOnlyArrays):
     k : int
         Number of secrets.
     rank : int
-        Dimension of the differences of distributions that the reports seen can tell from 0, at most
-        k - 1.
+        Number of independent directions in which distributions can differ so that the reports seen
+        show it; at most k - 1.
     direction : ndarray, shape (k,), or None
         If L is not strictly concave: a w with :math:`\sum w = 0`, :math:`\sum |w| = 2` and w G = 0,
         along which L does not change.
@@ -62,12 +62,13 @@ def strictly_concave(tally: Tally) -> Concavity:
     r"""Tell whether the log-likelihood of these reports is strictly concave.
 
     It is strictly concave if w = 0 is the only w with :math:`\sum w = 0` and w G = 0, where G has a
-    column for every report seen. Exactly then L is strictly concave where it is finite, because
-    :math:`L(\theta + t\,w)` is constant in t where w G = 0 and strictly concave in t where not.
-    Equivalently, the matrix of G and the ones vector has rank k. The matrix G is not needed for
-    k-RR and for geometric noise on a line, where the test is whether there are at least k - 1
-    distinct reports (those beyond an end count as that end). Nor is it needed for unary encodings,
-    where the test is on the bit rows, first over the field with two elements, then over the reals.
+    column for every report seen. Where L is finite, this condition is sufficient and necessary,
+    because :math:`L(\theta + t\,w)` is constant in t if w G = 0, and strictly concave in t
+    otherwise. Equivalently, the matrix of G and the ones vector has rank k. The matrix G is not
+    needed for k-RR and for geometric noise on a line, where the test is whether there are at least
+    k - 1 distinct reports (those beyond an end count as that end). Nor is it needed for unary
+    encodings, where the test is on the bit rows, first over the field with two elements, then over
+    the reals.
 
     Parameters
     ----------

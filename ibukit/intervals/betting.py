@@ -57,7 +57,7 @@ WeightedGains = tuple[float, Floats]
 
 
 class Bet(NamedTuple):
-    """Payments on a part of the reports against one end."""
+    """Payments of a bet on one part of the reports, against one end of an interval."""
 
     gained: float
     """sum_i log lam_{z_i}, over the reports of this part."""
@@ -68,8 +68,8 @@ class Bet(NamedTuple):
 class Bets:
     """Payments on the reports of a tally, designed from a guess of the distribution.
 
-    The payments are those of a profile region whose floor is `drop` nats per report below the
-    maximum of the likelihood, as both would be if the reports were as expected under the guess.
+    The payments are those of a profile region for reports exactly as expected under the guess: its
+    floor is `drop` nats per report below the maximum of their likelihood.
     """
 
     def __init__(self, tally: Tally, theta: Floats, drop: float):

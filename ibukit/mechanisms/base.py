@@ -227,7 +227,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         The random bits come from the operating system. From secret to report only whole numbers are
         used: the bits are compared with the digits of probabilities, as many as it takes.
         `epsilon`, a double, is taken as the fraction that it is. If nothing but the matrix is known
-        of a mechanism, its reports are drawn from fractions next to the entries of the matrix.
+        of a mechanism, its reports are drawn from fractions close to the entries of the matrix.
         Laplace noise is drawn on a fine lattice. The reports have the level `release_epsilon`. How
         long a draw takes is not hidden. There is no seed, so nobody can draw the same reports
         again.
@@ -261,9 +261,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     def release_epsilon(self) -> float:
         """The level of what `release` draws, rounded up to a double.
 
-        It is `epsilon` itself if the sampler is derived from `epsilon`; otherwise it is the level
-        of the fractions next to the entries of the matrix. It is per unit of distance where
-        `metric` is True.
+        It is `epsilon` itself if the sampler is derived from `epsilon`; otherwise the sampler
+        replaces each entry of the matrix by a fraction close to it, and this is the level of these
+        fractions. It is per unit of distance where `metric` is True.
         """
         return self._exact_sampler().epsilon()
 

@@ -237,7 +237,7 @@ class Survey(arguments.ReadOnlyArrays):
 
     @cached_property
     def n_lonely(self) -> int:
-        """Number of strata with one unit, whose variance nobody knows, if there are others."""
+        """Number of strata with a single unit, from which no variance can be estimated."""
         return 0 if len(self.replicates) else int((self.units == 1).sum())
 
     @cached_property

@@ -79,7 +79,7 @@ class BayesLimits:
 
     @property
     def distribution_bound(self) -> float:
-        r"""The paper's bound (51) with the larger constant.
+        r"""The paper's bound (51) with a larger factor than k.
 
         It is :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_1 / (k - 1))`, and at most `distribution`.
         """
@@ -87,7 +87,7 @@ class BayesLimits:
 
     @property
     def frequencies_bound(self) -> float:
-        r"""The paper's bound (52) with the larger constant.
+        r"""The paper's bound (52) with a larger factor than k.
 
         It is :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_2 / (k - 1))`, and at most `frequencies`.
         """
@@ -104,9 +104,9 @@ def bayes_limits(
 ) -> BayesLimits:
     r"""The limits of n times the least mean squared errors.
 
-    With them come the constants K1 and K2 of the posterior entropies. For P drawn from
-    Dirichlet(:math:`\alpha`), :math:`J_{p} = \sum_{z} d_{z}\,d_{z}^{\top} / (p\,M)_{z}` with
-    :math:`d_{z} = (M_{xz} - M_{kz})_{x < k}` and
+    With them come the constants K1 and K2 of the posterior entropies. Let P be drawn from
+    Dirichlet(:math:`\alpha`), let F be the frequencies of the users' secrets, and let :math:`J_{p}
+    = \sum_{z} d_{z}\,d_{z}^{\top} / (p\,M)_{z}` with :math:`d_{z} = (M_{xz} - M_{kz})_{x < k}` and
     :math:`C_{F} = J_{P}^{-1} - (\operatorname{diag} P - P\,P^{\top})`:
 
     .. math::
@@ -158,12 +158,12 @@ def bayes_limits(
 
     Notes
     -----
-    The limits of the errors, the larger constant and the short form of K2 are ours; the rest is
-    (41), (42), (51) and (52). K2 is stated as
-    :math:`1 / 2\,E[\log \det N_{P} - \log \det J_{P} - \sum_{x} \log P_{x}]`, with :math:`N_{p}`
-    the mean over reports of the covariance of the secret given the report; N = S - S J S with
-    :math:`S = \operatorname{diag} p - p\,p^{\top}` in k - 1 coordinates, whose determinant is
-    :math:`\prod_{x} p_{x}`, gives :math:`C_{F} = J^{-1}\,S^{-1}\,N` and
+    The limits of the errors, the factor :math:`(k-1)\,k^{1/(k-1)}` (the paper has k, which is
+    smaller) and the short form of K2 are ours; the rest is (41), (42), (51) and (52) of
+    [frequency]_. K2 is stated as :math:`1 / 2\,E[\log \det N_{P} - \log \det J_{P} - \sum_{x} \log
+    P_{x}]`, with :math:`N_{p}` the mean over reports of the covariance of the secret given the
+    report; N = S - S J S with :math:`S = \operatorname{diag} p - p\,p^{\top}` in k - 1 coordinates,
+    whose determinant is :math:`\prod_{x} p_{x}`, gives :math:`C_{F} = J^{-1}\,S^{-1}\,N` and
     :math:`\det C_{F} = \det N / (\det J\,\prod_{x} p_{x})`. The limits of the errors are those of
     the posterior, which is asymptotically Gaussian with covariance :math:`C_{P} / n`. The product
     of the k - 1 positive eigenvalues is k times the determinant, and their geometric mean is at

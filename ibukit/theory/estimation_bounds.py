@@ -20,8 +20,8 @@ from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> float:
     r"""Lower bound on the mean squared error of any estimate.
 
-    It comes from how uncertain the reports leave the reader. For the distribution, with h the
-    differential entropy h(P | reports) of any k - 1 of its k probabilities:
+    It follows from the uncertainty that remains once the reports are known. For the distribution,
+    with h the differential entropy h(P | reports) of any k - 1 of its k probabilities:
 
     .. math::
 
@@ -186,9 +186,9 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     (60) they do not depend on the number of reports. Proof: with :math:`m_{z}` the least entry of
     column z, the differences of its entries are at most :math:`(e^{\varepsilon} - 1)\,m_{z}`,
     :math:`(\theta M)_z\ge m_z` and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k - 1
-    coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and the determinant of J at
-    most the (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities
-    :math:`\psi_x\ge e^{-\varepsilon}\theta_x`, and log det is concave, so
+    coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and the determinant of J is at
+    most :math:`(\operatorname{tr} J / (k - 1))^{k - 1}`. Given report z the secrets have
+    probabilities :math:`\psi_x\ge e^{-\varepsilon}\theta_x`, and log det is concave, so
     :math:`\log\det N\ge\sum_z(\theta M)_z\sum_x\log\psi_x\ge-k\varepsilon+\sum_x\log\theta_x`. The
     bounds on the errors then follow by (51) and (52).
 
@@ -264,17 +264,16 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
     Notes
     -----
-    Both bounds are ours, and stronger than (59) in its provable form. That no mechanism has a
-    smaller worst case than subset selection, in the limit of many users, is due to Ye and Barg
-    [ye2017]_; here it is proved at uniform :math:`\theta`, together with what holds at any other.
-    Proofs: write :math:`M_{xz}=m_z(1+c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0, 1]. (1)
-    The trace of J on the directions that keep the sum is at most
-    :math:`c^{2}\,k\,\sum_{z} m_{z}\,s_{z}\,(1 - s_{z})`, where :math:`s_{z}` is the mean of
-    :math:`u_{xz}` over x, and :math:`\sum_{z} m_{z}\,(1 + c\,s_{z}) = 1`, so the trace is at most
-    :math:`c^{2}\,k\,\max_{s} s\,(1 - s) / (1 + c\,s) = k\,(e^{\varepsilon / 2} - 1)^{2}`; and
-    :math:`\operatorname{tr} J^{-1} \ge (k - 1)^{2} / \operatorname{tr} J`. (2)
-    :math:`W = D^{1 / 2}\,J\,D^{1 / 2}` has :math:`\theta^{1 / 2}` as an eigenvector with eigenvalue
-    1; the sum of its other eigenvalues is
+    Both bounds are ours, and stronger than what can be proved of (59) in [frequency]_. That no
+    mechanism has a smaller worst case than subset selection, in the limit of many users, is due to
+    Ye and Barg [ye2017]_; here it is proved at uniform :math:`\theta`, and the bounds above at any
+    other. Proofs: write :math:`M_{xz}=m_z(1+c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0,
+    1]. (1) The trace of J on the directions that keep the sum is at most :math:`c^{2}\,k\,\sum_{z}
+    m_{z}\,s_{z}\,(1 - s_{z})`, where :math:`s_{z}` is the mean of :math:`u_{xz}` over x, and
+    :math:`\sum_{z} m_{z}\,(1 + c\,s_{z}) = 1`, so the trace is at most :math:`c^{2}\,k\,\max_{s}
+    s\,(1 - s) / (1 + c\,s) = k\,(e^{\varepsilon / 2} - 1)^{2}`; and :math:`\operatorname{tr} J^{-1}
+    \ge (k - 1)^{2} / \operatorname{tr} J`. (2) :math:`W = D^{1 / 2}\,J\,D^{1 / 2}` has
+    :math:`\theta^{1 / 2}` as an eigenvector with eigenvalue 1; the sum of its other eigenvalues is
     :math:`\sum_{z} m_{z}\,c^{2}\,\operatorname{Var}_{\theta} (u_{z}) / (1 + c\,v_{z})`, with
     :math:`v_{z}` the mean of :math:`u_{xz}` under :math:`\theta`, which is at most
     :math:`\sum_z(\theta M)_z\,c^{2}\,v_{z}\,(1 - v_{z}) / (1 + c\,v_{z})^{2} \le c^{2} /

@@ -42,7 +42,8 @@ def van_trees_bound(
         \mathbb E\lVert\hat P-P\rVert^2\ge\frac{t^2}{nv+\alpha_0t},\qquad v\ge\mathbb
         E\operatorname{tr}(S_PJ_PS_P),\quad S_p=\operatorname{diag}(p)-pp^\top,
 
-    where for equal alphas v is the greatest, over sets of j of the k secrets, of
+    with any such v. For equal alphas v is the largest value, over the sizes j of sets of the k
+    secrets, of
 
     .. math::
 
@@ -50,11 +51,10 @@ def van_trees_bound(
         + c\,j / k)\,E[U^{2}\,(1 - U)^{2} / (1 + c\,U)],
 
     with :math:`c = e^{\varepsilon} - 1` and U drawn from Beta(:math:`j\,\alpha_{1}`,
-    :math:`(k - j)\,\alpha_{1}`), a value that subset selection attains. For alphas that are not all
-    equal,
-    :math:`v = (e^{\varepsilon} - 1)^{2} / (4\,e^{\varepsilon})\,E[\lVert P\rVert ^{2}]^{1 / 2}`. At
-    n = 0 the bound would be :math:`t / \alpha_{0}`, the prior's own variance and the error of the
-    constant guess E[P]. If every :math:`\alpha` is above 2, there is also the bound
+    :math:`(k - j)\,\alpha_{1}`); subset selection attains this v. For alphas that are not all
+    equal, :math:`v = (e^{\varepsilon} - 1)^{2} / (4\,e^{\varepsilon})\,E[\lVert P\rVert ^{2}]^{1 /
+    2}`. At n = 0 the bound would be :math:`t / \alpha_{0}`, the prior's own variance and the error
+    of the constant guess E[P]. If every :math:`\alpha` is above 2, there is also the bound
 
     .. math::
 

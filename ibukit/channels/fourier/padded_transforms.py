@@ -36,8 +36,8 @@ COLUMNS_TOGETHER = 8
 class PaddedGrid:
     """A grid of `shape` in the corner of a periodic grid of `lengths`.
 
-    On the periodic grid a convolution is a product of spectra. The padding keeps the offsets that
-    wrap around away from the grid.
+    On the periodic grid a convolution is a product of spectra. Offsets that wrap around fall into
+    the padding and do not reach the grid.
     """
 
     shape: tuple[int, int]

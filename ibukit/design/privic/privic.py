@@ -79,13 +79,13 @@ class Privic:
         `ba_steps`.
     restart : bool
         Start the update at `start` in each cycle, as the authors' published program does. By
-        default it starts at the last distribution, as in Algorithm 1; the paper's tables follow
-        from this.
+        default it starts at the last distribution, as in Algorithm 1, and it is this default that
+        reproduces the paper's tables.
     combine : {"last", "average"}
         Whether :math:`\theta^{t}` is this cycle's estimate :math:`\mu^{t}`, or the average of the
         estimates of all cycles, each weighted by its number of reports: :math:`\theta^{t} =
         (n_{t}\,\mu^{t} + (n_{1} + \dots + n_{t - 1})\,\theta^{t - 1}) / (n_{1} + \dots + n_{t})`.
-        Algorithm 1 has the average, but the paper's tables follow from the last.
+        Algorithm 1 has the average, but it is "last" that reproduces the paper's tables.
     tol : float
         With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
     path : str or path, optional
@@ -465,7 +465,8 @@ class Privic:
         AlphabetMismatch
             If `population` is over another alphabet.
         ValueError
-            If `cycles` or `seed` is negative, or if `collect` raises it.
+            If `cycles` or `seed` is negative, or if `Privic.collect`, which ends every cycle,
+            raises it.
         """
         cycles, seed = options.number_of_cycles(cycles), arguments.whole("seed", seed, 0)
         draw = options.tally_source(population, self.alphabet)

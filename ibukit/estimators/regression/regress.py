@@ -124,7 +124,8 @@ def regress(
     TooLarge
         If there are more than 2,000 coefficients, or the secrets have no end.
     WeightsRefused
-        If replicate weights do not have about the sum of the weights, or are equal to them.
+        If replicate weights do not add up to about the same sum as `weights`, or are all equal to
+        `weights`.
     ConvergenceError
         If `strict` and `tol` was missed; carries the best as ``.estimate``.
 

@@ -73,7 +73,8 @@ def stopped_signal(
 
     For row-stochastic M, mu = lambda e and nu = mu M + b a step is :math:`\mu_x\leftarrow
     \mu_x\sum_z M_{xz} n_z/\nu_z`: the EM step of the Poisson likelihood, which never falls.
-    `unit` is how many of the mechanism's secrets one secret of the caller is.
+    `unit` converts numbers of secrets: one secret as the caller counts them is `unit` secrets as
+    the mechanism counts them.
     """
     check_rule(stop)
     if isinstance(stop, Discrepancy):

@@ -55,7 +55,7 @@ class PoissonModel:
 
 
 class PoissonRegion(Protocol):
-    """A set of vectors lambda >= 0 that contains the true one with some probability."""
+    """A set of vectors lambda >= 0 that contains the true one with a known probability."""
 
     def highest_number(self, w: Floats) -> float:
         """Return an upper bound on w . lambda over the region, w of shape (k,)."""

@@ -27,7 +27,7 @@ class Memoised(Mechanism):
     """
 
     def keep(self, secrets: ArrayLike, *, codes: bool = False) -> KeptAnswers:
-        """Draw the answers that users keep, without a rounding: once in each user's life.
+        """Draw, without rounding, the answers that users keep: once in each user's life.
 
         The random bits are those of the operating system. The level of a kept answer is
         `release_epsilon`. If `keep` is called again for the same users, both answers together have
@@ -55,7 +55,7 @@ class Memoised(Mechanism):
 
     @override
     def release(self, secrets: Any, *, codes: bool = False) -> NDArray[Any]:
-        """Draw one report of each kept answer, without a rounding: once in each round.
+        """Draw, without rounding, one report of each kept answer: once in each round.
 
         Parameters
         ----------
