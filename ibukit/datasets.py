@@ -304,8 +304,8 @@ def load_privic_epsilons() -> dict[str, Floats]:
 def load_taxi_distances() -> Dataset:
     """Distances of New York taxi trips in 1,000 bins of 0.03 miles.
 
-    They are a substitute for the table of the frequency-estimation paper, which counts 434,195
-    trips that could not be obtained. The range of 30 miles is our choice.
+    They are a substitute for the table of 434,195 trips in the frequency-estimation paper, which
+    could not be obtained. The range of 30 miles is our choice.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The fraction of adversaries above which the best mechanism ever reports a place."""
+"""Fraction of adversaries above which the optimal mechanism reports a given place."""
 
 from __future__ import annotations
 

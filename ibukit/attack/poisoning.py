@@ -156,10 +156,10 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     tally : Tally
         The n honest reports, of one mechanism.
     report : label, row, or sequence of these
-        In the form in which the mechanism's `tally` takes reports, and `robust_mle` and
-        `detect_poisoning` give those that they found: a label, a pair of coordinates, a row of
-        bits; or several of them, among which the adversaries are divided evenly (with one more for
-        the first ones if need be). On a grid numbers are the places of cells.
+        A report as the mechanism's `tally` takes it, and as `robust_mle` and `detect_poisoning`
+        return it: a label, a pair of coordinates, a row of bits. Or several of them, among which
+        the adversaries are divided evenly (the first ones get one more each if need be). On a grid
+        numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     codes : bool

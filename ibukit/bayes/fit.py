@@ -126,10 +126,10 @@ def posterior(
     under the parabola that touches the log-likelihood [approximation]_: draws are then nearly
     independent. Where many reports make the parabola a good approximation, which the chains find
     out while they warm up, all but one sweep in fifty are trajectories under it alone, reflected
-    where a probability would fall below 0 [trajectories]_, each at the cost of one likelihood. This
-    is not done where an :math:`\alpha` is below 1 and trajectories are reflected. The mean is the
-    average over the drawn p of :math:`\mathbb E[F\mid p, \text{reports}]`, which has less noise
-    than draws of F. Chains start at draws from a wide prior.
+    where a probability would fall below 0 [trajectories]_, each at the cost of one likelihood. If
+    some :math:`\alpha` is below 1, trajectories are taken only if none of them was reflected in the
+    warm-up. The mean is the average over the drawn p of :math:`\mathbb E[F\mid p, \text{reports}]`,
+    which has less noise than draws of F. Chains start at draws from a wide prior.
 
     If reports get lost, with the efficiencies e, the density has the further factor
     :math:`(p \cdot e)^{-n}`. Given the totals t of the secrets that reports tell, and a rate r, P

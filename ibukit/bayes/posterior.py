@@ -128,10 +128,10 @@ class Posterior(arguments.ReadOnlyArrays):
         posterior is exact, the ends under k-RR are quantiles of any sum of several :math:`P_{x}`,
         by convolution and quadrature to about 1e-11; under other mechanisms they are quantiles of
         the mixture of beta distributions that is the law of :math:`P_{x}`, by root finding to
-        1e-14. For :math:`F_{x}` they are discrete quantiles, between which a probability of at
-        least `level` lies; these need the recursion over the totals under k-RR, too. With Gibbs
-        they are quantiles of the draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says
-        how far they may be off.
+        1e-14. For :math:`F_{x}` they are discrete quantiles, between which lies a probability of at
+        least `level`; these need the recursion over the totals even under k-RR. With Gibbs they are
+        quantiles of the draws of :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far
+        they may be off.
 
         Parameters
         ----------

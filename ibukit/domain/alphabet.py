@@ -227,10 +227,10 @@ class Line(Alphabet):
     Parameters
     ----------
     first, last : int or None
-        Both ends belong to the line; None for a line that has no such end. Secrets are then labels
-        instead of codes, `LinearGeometric` is the mechanism for such a line, and estimates are over
-        the part of it between the reports, because every maximum likelihood estimate is 0 outside
-        this part.
+        Both ends belong to the line; None for a line that has no such end. On such a line secrets
+        are labels, not codes, and the mechanism is `LinearGeometric`. Estimates cover only the part
+        of the line from the least to the largest report, because every maximum likelihood estimate
+        is 0 outside this part.
     unit : str
         What a distance of 1 is, e.g. ``"year"``.
 

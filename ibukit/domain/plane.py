@@ -188,8 +188,9 @@ def refuse_lengths(grid: GridPlane, lat: Floats, lon: Floats) -> None:
 def refuse_degrees(grid: GridPlane, xy: Floats, name: str) -> None:
     """Raise AlphabetMismatch if coordinates in the grid's unit are certainly meant as degrees.
 
-    This is certain if no point is in the grid, but some are where degrees would be; or if half of
-    several points are there, in a box that is a small part of the grid.
+    This is certain if no point is in the grid but some lie where degrees would put them; or if
+    there are several points, and at least half lie where degrees would put them, in a box that is a
+    small part of the grid.
     """
     if grid.bounds is None or not len(xy):
         return

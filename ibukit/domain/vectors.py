@@ -24,14 +24,15 @@ from ibukit.errors import AlphabetMismatch
 def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
     """Return what has labels as an array in the alphabet's order, and anything else unchanged.
 
-    Labels that are left out have a 0. The distribution of an estimate over the integers from 0 is
-    taken as one over the codes of any alphabet with as many labels.
+    Labels of the alphabet that are left out get a 0. The distribution of an estimate over the
+    integers from 0 is taken as one over the codes of any alphabet with as many labels.
 
     Raises
     ------
     AlphabetMismatch
-        If a label is missing, is not in the alphabet or occurs twice; if labels only number the
-        entries, but the alphabet's labels are other numbers; or if an estimate has other secrets.
+        If a label is a missing value (NaN or None), is not in the alphabet or occurs twice; if
+        labels only number the entries, but the alphabet's labels are other numbers; or if an
+        estimate has other secrets.
 
     Examples
     --------

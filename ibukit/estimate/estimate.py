@@ -485,9 +485,9 @@ class Estimate(ReadOnlyArrays):
         AlphabetMismatch
             If `of` has a label that is not in the alphabet.
         TooLarge
-            If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the
-            reports leave something undetermined. Under k-RR, also pooled, and under geometric noise
-            on a line there are closed forms, which take O(k) time and memory. All cells of a larger
+            If they would take a (k, k) matrix with k above 10,000, or above 5,000 where the reports
+            leave something undetermined. Under k-RR, also pooled, and under geometric noise on a
+            line there are closed forms, which take O(k) time and memory. All cells of a larger
             plane are solved for without the matrix, each variance to within a hundredth, if every
             report was seen and the noise is narrow compared with the plane: 256 x 256 cells take
             half a minute.
@@ -689,16 +689,16 @@ class Estimate(ReadOnlyArrays):
         r"""Intervals of the probabilities, or of weighted sums.
 
         - ``"auto"``, the default: as "profile" (below), but for each end the threshold
-        :math:`z^{2}` is replaced by a quantile, found by simulation, of the likelihood ratio in the
-        Gaussian problem that approximates it near the boundary of the simplex. It is wider than
-        "profile" where probabilities are 0 or nearly so, and the
-          same in the interior. For two secrets with two kinds of reports the possible tallies are
-          enumerated, as for "calibrated". It is "profile" itself for weighted reports, where
-          reports get lost, and where the drawing would take more than about ten seconds: that is
-          the case if the number of questions times the cube of the number of secrets exceeds
-          :math:`2^{24}`, its value for one question about 256 secrets, or for all 64 shares of 64
-          secrets. For a measured matrix and over a background it is "profile" where this applies,
-          else "wald". `summary` and tables say which.
+          :math:`z^{2}` is replaced by a quantile, found by simulation, of the likelihood ratio in
+          the Gaussian problem that approximates it near the boundary of the simplex. It is wider
+          than "profile" where probabilities are 0 or nearly so, and the same in the interior. For
+          two secrets with two kinds of reports the possible tallies are enumerated, as for
+          "calibrated". It is "profile" itself for weighted reports, where reports get lost, and
+          where the drawing would take more than about ten seconds: that is the case if the number
+          of questions times the cube of the number of secrets exceeds :math:`2^{24}`, its value for
+          one question about 256 secrets, or for all 64 shares of 64 secrets. For a measured matrix
+          and over a background it is "profile" where this applies, else "wald". `summary` and
+          tables say which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
           about `level` at distributions without zeros. The interval is cut off at the least and the
           largest value that any distribution can have (0 and 1 for a probability), and is void
@@ -865,10 +865,10 @@ class Estimate(ReadOnlyArrays):
         """Intervals of all probabilities that hold together.
 
         With probability `level` (about or at least, as for `method` in `interval`) all k contain
-        what they are for. The intervals by "guaranteed" are those by="region" unless `by` is given,
-        and hold together as they are. With other methods each interval has the level
-        1 - (1 - level) / k, so that the chances that one of them fails add up to at most 1 - level
-        (Bonferroni).
+        what they are for. With the method "guaranteed" the option `by` is "region" unless another
+        is given; intervals from a region hold together as they are. With other methods each
+        interval has the level 1 - (1 - level) / k, so that the chances that one of them fails add
+        up to at most 1 - level (Bonferroni).
 
         Parameters
         ----------

@@ -54,13 +54,14 @@ def combine_results(
     With ``weights="users"`` the weights are :math:`w_A=n_A/n`, as in the paper:
     ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu, stop=...)``
     are its :math:`[\mathrm{INV}]_{R}` and :math:`[\mathrm{IBU}]_{R}`, and `inv` on RAPPOR tallies
-    is its :math:`[\mathrm{RAP}]_{R}`. A careful mechanism then counts as much as a careless one,
-    whose estimate may be a thousand times as precise.
+    is its :math:`[\mathrm{RAP}]_{R}`. A very private mechanism then counts as much as a less
+    private one, whose estimate may be a thousand times as precise.
 
     With ``weights="variance"`` :math:`w_{A}` is proportional to :math:`n_{A} / e_{A}`, with
     :math:`e_{A}` the exact `theory.inv_squared_error` of the mechanism where the secrets are
     uniform. Of all fixed weights, these have the least expected squared error for uniform secrets.
-    Averages of raw INV stay unbiased, so take the nearest distribution only once, to the average:
+    Averages of raw INV stay unbiased, so project only once, at the end. This takes the distribution
+    nearest to the average:
     ``combine_results(tally, inv, weights="variance", post="none", project=True)``.
 
     Parameters
@@ -159,7 +160,8 @@ def combine_mechanisms(
     :math:`\theta` A[n], although no report has that law. :math:`[\mathrm{RAP}]_{M}` does the same
     bit by bit. :math:`[\mathrm{IBU}]_{M}` maximises :math:`\sum_z q[n]_z\,\log(\theta A[n])_z`,
     which is not the likelihood of these reports: the estimate may be consistent, but it ignores
-    which report came through which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
+    which report came through which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) take this
+    into account.
 
     Parameters
     ----------

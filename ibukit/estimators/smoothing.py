@@ -150,9 +150,10 @@ def smooth(
     likelihood is that of the reports seen, but :math:`\theta` and R are those of all secrets, and
     numbers of events are :math:`n\,\theta_x/\sum_y\theta_y e_y`. The share
     :math:`\sum_x \theta_x e_x` enters the objective by a term that is not concave: the certificate
-    then holds among distributions with the same share, and the objective is stationary in it. Where
-    secrets are seen very unequally the objective can have two maxima, so it is maximised from the
-    uniform distribution and from the maximum likelihood, and the better result is taken.
+    then holds only among distributions with the same share; as the share itself varies, the
+    objective is stationary. Where secrets are seen very unequally the objective can have two
+    maxima, so it is maximised from the uniform distribution and from the maximum likelihood, and
+    the better result is taken.
 
     Which `of` to choose: people drawn from a smooth distribution are not themselves smoothly
     distributed, and with weak noise the reports show how they are in fact distributed.
@@ -262,7 +263,7 @@ def choose_penalty(tally: Tally) -> float:
     Returns
     -------
     float
-        In nats times the square of the alphabet's unit, found to about a hundredth of itself (for
+        In nats times the square of the alphabet's unit, with a relative error of about 1 % (for
         planes see the notes). Where the reports show no departure from the uniform distribution, it
         is large enough to make the estimate uniform.
 
@@ -281,8 +282,8 @@ def choose_penalty(tally: Tally) -> float:
     computed, but only how it changes with the penalty:
     :math:`d\,\log \det H / d\,\log \lambda = \operatorname{tr} H^{-1}\,H'` is the mean of k + x .
     (H' - H) x over random x of covariance :math:`H^{-1}`, of which sixteen are drawn by conjugate
-    gradients, the same ones for every tally. This leaves the penalty uncertain by a few hundredths
-    of itself, which costs less than a nat of evidence.
+    gradients, the same ones for every tally. This leaves the penalty uncertain by a few per cent,
+    which costs less than a nat of evidence.
 
     References
     ----------

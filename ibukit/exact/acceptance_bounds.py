@@ -1,9 +1,9 @@
 """Bounds of the acceptance probabilities of many offsets at once, by integers of 64 bits.
 
-Offsets of planar noise are drawn by rejection. On a fine lattice hardly an offset occurs twice, so
-each has its own acceptance probability, and computing its digits by `decimal` would take a tenth of
-a millisecond. Bounds that are 2^-20 apart decide all but one offset in a million, and only for that
-one are the digits computed.
+Offsets of planar noise are drawn by rejection. On a fine lattice hardly any offset occurs twice, so
+each has its own acceptance probability, and computing the digits by `decimal` would take a tenth of
+a millisecond for each. Bounds that are 2^-20 apart decide all but one offset in a million, and only
+for that one are the digits computed.
 """
 
 from __future__ import annotations

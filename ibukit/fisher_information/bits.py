@@ -5,8 +5,8 @@ q, times m_x = 1 + c (b_x - q); under theta this factor becomes s = 1 + c sum_x 
 On directions that keep the sum, with f_x = c (b_x - q), the information is J = E[f f^T / s]. Each 1
 / s^j is an integral of t^(j-1) exp(-s t) over t, under which the bits are independent again, with
 other chances: what is left are moments of sums of independent variables. The sets of subset
-selection are such rows given their number of ones, which a sum over roots of unity (here called
-turns) picks out.
+selection are such rows, conditioned on their number of ones; a sum over roots of unity (here called
+turns) picks out this number.
 """
 
 from __future__ import annotations

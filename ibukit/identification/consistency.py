@@ -154,11 +154,12 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     4. dominance: :math:`\mathbb E[\sup_\phi|\log P(Z\mid\phi)|]<\infty`.
 
     Together they are sufficient. The first is necessary: if two distributions have the same law of
-    reports, no estimator can find both. On a finite alphabet it is also enough. Where some secret
-    never gives a report that others give, 3 and 4 fail, because :math:`\log P` is minus infinity
-    there. But since :math:`\log P \le 0`, no bound from below is needed: by the one-sided argument
-    [wald]_ [vaart]_ it is enough that :math:`\log P` is upper semicontinuous on a compact set, and
-    that :math:`E[\log P(Z \mid \theta)]`, which is minus the entropy of the report, is finite.
+    reports, no estimator can tend to the truth whichever of them it is. On a finite alphabet the
+    first condition is also enough. Where some secret never gives a report that others give, 3 and 4
+    fail, because :math:`\log P` is minus infinity there. But since :math:`\log P \le 0`, no bound
+    from below is needed: by the one-sided argument [wald]_ [vaart]_ it is enough that :math:`\log
+    P` is upper semicontinuous on a compact set, and that :math:`E[\log P(Z \mid \theta)]`, which is
+    minus the entropy of the report, is finite.
 
     Parameters
     ----------

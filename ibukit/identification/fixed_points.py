@@ -96,8 +96,8 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     -------
     tuple of FixedPoint
         At most one for each support, the most likely first. Where a support has a continuum of them
-        (its secrets' rows are linearly dependent on the reports seen), the one whose smallest
-        probability is largest.
+        (its secrets' rows, restricted to the reports seen, are linearly dependent), it is the one
+        whose smallest probability is largest.
 
     Raises
     ------

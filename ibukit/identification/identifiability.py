@@ -77,12 +77,12 @@ class Identifiability(arguments.ReadOnlyArrays):
         They are those of the columns used, in descending order. Where reports can be listed, and
         for k-RR, unary encodings and subset selection, they are those of the whole matrix; the
         latter three have them in closed form (which underflows for unary encodings and subset
-        selection with k in the thousands). For untruncated noise the columns used are those of the
-        reports inside: on a line those of the truncated mechanism, in the plane those of the grid's
-        own cells, and for noise on numbers and points those at the secrets' own places. For
-        `FreeWill` they are the columns of its mechanisms side by side, each times its share. The
-        smaller the last value is relative to the first, the more an inversion amplifies the noise:
-        identifiable is not the same as well determined.
+        selection with k in the thousands). For untruncated noise only the columns of reports inside
+        the alphabet's range are used: on a line the columns of the truncated mechanism, in the
+        plane those of the grid's own cells, and for reports that are numbers or points the columns
+        at the secrets' own places. For `FreeWill` they are the columns of its mechanisms side by
+        side, each times its share. The smaller the last value is relative to the first, the more an
+        inversion amplifies the noise: identifiable is not the same as well determined.
         """
         with one_thread():
             values: Floats = arguments.frozen(_singular_values(self.mechanism))

@@ -1,7 +1,8 @@
 """Registry of samplers without roundings: each belongs to one class exactly, and is not inherited.
 
 A class that inherits from a mechanism may have another law. A sampler that is proved exact for the
-parent would then be wrong for the heir, so samplers are looked up by the exact type.
+parent class would then be wrong for the subclass, so samplers are looked up by a mechanism's own
+class.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _SAMPLERS: dict[type, Callable[[Any], ExactSampler]] = {}
 def exact_sampler(
     kind: type[Kind],
 ) -> Callable[[Callable[[Kind], ExactSampler]], Callable[[Kind], ExactSampler]]:
-    """Register a function as the maker of exact samplers of this class, but not of its heirs."""
+    """Register a function that makes the exact samplers of this class, but not of subclasses."""
 
     def register(make: Callable[[Kind], ExactSampler]) -> Callable[[Kind], ExactSampler]:
         _SAMPLERS[kind] = make

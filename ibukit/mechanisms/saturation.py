@@ -11,10 +11,11 @@ LIMITS = np.iinfo(np.int64)
 
 
 def add_saturating(values: Ints, noise: Ints) -> Ints:
-    """Return values + noise, cut at the ends of 64 bits where the sum would wrap round.
+    """Return values + noise, clipped to 64-bit integers where the sum would wrap round.
 
-    The cut depends on the report alone, so it costs no privacy. Geometric noise on a line keeps its
-    likelihood, too: a value beyond an end of the line is as probable as that end, times a constant.
+    The clipping depends on the report alone, so it costs no privacy. Geometric noise on a line
+    keeps its likelihood, too: a value beyond an end of the line is as probable as that end, times a
+    constant.
 
     Examples
     --------
@@ -29,9 +30,10 @@ def add_saturating(values: Ints, noise: Ints) -> Ints:
 
 
 def refuse_saturated(reports: Ints) -> None:
-    """Raise AlphabetMismatch for reports at an end of 64 bits.
+    """Raise AlphabetMismatch for reports equal to the least or greatest 64-bit integer.
 
-    Such a report may be a sum that was cut there, so that the noise is only known to lie in a tail.
+    Such a report may be a sum that was clipped there, so that the noise is only known to lie in a
+    tail.
     """
     cut = (reports == LIMITS.max) | (reports == LIMITS.min)
     if cut.any():

@@ -1,4 +1,4 @@
-"""Findings of the checks for summaries, made quickly or not at all."""
+"""Findings of the model checks for summaries; long simulations are left out."""
 
 from __future__ import annotations
 

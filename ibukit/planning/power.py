@@ -105,7 +105,7 @@ class PowerPlan(Plan):
     def difference_at(self, n: Sequence[int] | NDArray[np.int64]) -> Floats: ...
 
     def difference_at(self, n: ArrayLike) -> float | Floats:
-        """Difference that n reports of each group find with the power of the plan.
+        """Difference that is detected with the plan's power from n reports of each group.
 
         Parameters
         ----------

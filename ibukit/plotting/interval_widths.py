@@ -22,9 +22,9 @@ def draw(
     level: float,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a line for each plan: the width from one report over the root of the number of reports.
+    """Draw a line for each plan: the width from one report, divided by the square root of n.
 
-    See `Plan.plot` and `Plans.plot`.
+    Here n is the number of reports. See `Plan.plot` and `Plans.plot`.
     """
     axes = axes_for(ax, (WIDTH, 3.6 + 0.25 * len(names)))
     # Widths follow a power law, which is a straight line through two points on logarithmic axes.

@@ -44,7 +44,8 @@ class Audit:
     ----------
     epsilon : float
         Lower bound of the sampler's epsilon, in nats (per unit of distance if the mechanism is
-        metric). It is wrong with probability at most 1 - `confidence`, and 0 if nothing was found.
+        metric). It is 0 if nothing was found, and wrong with a probability of at most 1 -
+        `confidence`.
     confidence : float
     secrets : tuple
         Labels of the two secrets that are distinguished best.

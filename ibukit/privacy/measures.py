@@ -190,7 +190,7 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
 
 
 def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
-    r"""Return the adversary's expected loss if all his guesses are best ones.
+    r"""Return the adversary's expected loss if every guess is optimal.
 
     It is
 

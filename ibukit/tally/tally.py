@@ -313,8 +313,8 @@ class Tally(arguments.ReadOnlyArrays):
             outside the grid to the nearest cell, which is where mechanisms such as `PlanarLaplace`
             put noise that leaves the grid. "drop" leaves such reports out: the estimate is then
             right only if these reports are like the others, which reports outside a grid are not.
-            If reports are points, or cells of a grid without end, those outside are reports like
-            the others; "keep" takes them as such.
+            If the mechanism reports points, or cells of a grid without end, a report outside the
+            grid is valid, and "keep" counts it as it stands.
         missing : {"raise", "drop"}
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
             counts unknown and missing reports. What is estimated after "drop" is right only if the
@@ -393,7 +393,7 @@ class Tally(arguments.ReadOnlyArrays):
     def from_likelihoods(
         L: Any, counts: Any = None, alphabet: Any = None, *, weighted: bool = False
     ) -> Tally:
-        r"""Make a tally of observations whose likelihoods are known, but no mechanism.
+        r"""Make a tally of observations with known likelihoods, but without a mechanism.
 
         Row z holds :math:`L_{zx} \propto P(z\mid x)`, the probability of what was observed given
         each secret x, up to a factor that is the same for all secrets. Such rows come from interval

@@ -22,11 +22,11 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     .. math:: \sqrt{\tfrac2\pi}\,\sum_j\mathrm{gap}_j\sqrt{(SCS^\top)_{jj}}.
 
     Here C is the asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`;
-    row j of S sums up to the j-th of the k - 1 gaps between neighbours, and
-    :math:`\mathrm{gap}_{j}` is the width of that gap. On a line the earth mover's distance is the
-    sum of the absolute differences of the distribution functions, each of which tends to a normal
-    variable, and :math:`\sqrt{2 / \pi}\,\sigma` is the mean absolute value of a normal variable
-    with mean 0 and standard deviation :math:`\sigma`.
+    row j of S, which has k - 1 rows, adds up the probabilities of all secrets before the j-th gap
+    between neighbours, and :math:`\mathrm{gap}_{j}` is the width of that gap. On a line the earth
+    mover's distance is the sum of the absolute differences of the distribution functions, each of
+    which tends to a normal variable, and :math:`\sqrt{2 / \pi}\,\sigma` is the mean absolute value
+    of a normal variable with mean 0 and standard deviation :math:`\sigma`.
 
     Parameters
     ----------

@@ -76,10 +76,11 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     and :math:`c=\frac{p-q}{q(1-q)}`, so on those directions :math:`J=c^2\,\mathbb E[b_xb_y/s]`,
     :math:`s=1+c\sum_x\theta_x(b_x-q)`, with independent :math:`b_{x}` of chance q;
     :math:`1/s=\int e^{-st}\,dt` turns the expectation over :math:`2^{k}` rows into products,
-    integrated to the rounding of doubles. The sets of subset selection are such rows given their
-    number of ones, which a discrete Fourier transform, a sum over roots of unity, picks out. For
-    subset selection at uniform :math:`\theta` the result is :math:`(k - 1)^{2}\,(w\,e^{\varepsilon}
-    + k - w)^{2} / (k\,w\,(k - w)\,(e^{\varepsilon} - 1)^{2})` with w the size of the sets.
+    integrated to the rounding of doubles. The sets of subset selection are such rows, conditioned
+    on their number of ones; a discrete Fourier transform (a sum over roots of unity) picks out this
+    number. For subset selection at uniform :math:`\theta` the result is :math:`(k -
+    1)^{2}\,(w\,e^{\varepsilon} + k - w)^{2} / (k\,w\,(k - w)\,(e^{\varepsilon} - 1)^{2})` with w
+    the size of the sets.
 
     References
     ----------

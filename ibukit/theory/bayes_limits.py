@@ -79,7 +79,7 @@ class BayesLimits:
 
     @property
     def distribution_bound(self) -> float:
-        r"""The paper's bound (51) with a larger factor than k.
+        r"""The paper's bound (51), with a larger factor in the place of k.
 
         It is :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_1 / (k - 1))`, and at most `distribution`.
         """
@@ -87,7 +87,7 @@ class BayesLimits:
 
     @property
     def frequencies_bound(self) -> float:
-        r"""The paper's bound (52) with a larger factor than k.
+        r"""The paper's bound (52), with a larger factor in the place of k.
 
         It is :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_2 / (k - 1))`, and at most `frequencies`.
         """

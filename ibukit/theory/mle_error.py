@@ -73,8 +73,8 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 
     Notes
     -----
-    The bound is ours. That identification makes the estimate consistent is classical for finitely
-    many reports [rao]_ [birch]_.
+    The bound is ours. It is a classical result that identification makes the estimate consistent if
+    there are finitely many possible reports [rao]_ [birch]_.
 
     Proof: with p = :math:`\theta M`, q the shares of the reports and :math:`\hat p` = MLE M,
 

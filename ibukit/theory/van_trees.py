@@ -42,7 +42,7 @@ def van_trees_bound(
         \mathbb E\lVert\hat P-P\rVert^2\ge\frac{t^2}{nv+\alpha_0t},\qquad v\ge\mathbb
         E\operatorname{tr}(S_PJ_PS_P),\quad S_p=\operatorname{diag}(p)-pp^\top,
 
-    with any such v. For equal alphas v is the largest value, over the sizes j of sets of the k
+    for every such v. For equal alphas v is the largest value, over the sizes j of sets of the k
     secrets, of
 
     .. math::

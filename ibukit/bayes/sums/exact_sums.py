@@ -29,7 +29,8 @@ def exact_ends(
 def exact_sums(tally: Tally, alpha: Floats) -> ResponseSums | TwoSecrets | None:
     """Return the exact posterior of sums of probabilities, None if there is none.
 
-    If no reports get lost, there is one under k-RR alone and for two secrets.
+    If no reports get lost, there is one in two cases: if k-RR is the only mechanism, or if there
+    are two secrets.
 
     Examples
     --------

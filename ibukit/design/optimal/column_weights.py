@@ -1,9 +1,9 @@
 """Optimal design behind the best private channel: weights of given columns, with a proof.
 
-If they are scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose
-weights a form a distribution. That the rows of the channel sum to 1 then means that the mean of the
-points is the vector of ones. In an orthonormal basis of {v : sum v = 0} let r be the coordinates of
-u - 1. The problem is
+Scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points, and their weights a_i
+form a distribution. That the rows of the channel sum to 1 then means that the mean of the points is
+the vector of ones. In an orthonormal basis of {v : sum v = 0} let r be the coordinates of u - 1.
+The problem is
 
     minimise phi(J) = sum_j c(l_j^T J^-1 l_j) with J = sum_i a_i r_i r_i^T,
     subject to sum_i a_i r_i = 0, sum_i a_i = 1, a >= 0,

@@ -121,10 +121,10 @@ def optimal_private(
     Returns
     -------
     OptimalDesign
-        The mechanism, its value, and the gap to a proven lower bound. The gap is at most 1e-6 of
-        the value and usually near 1e-11; but with more than 25 secrets on a line it is usually
-        below 1e-3, and on the grids of more than ten cells that were tried it was 0.4 to 9
-        hundredths of the value, on one of 100 cells up to 16 hundredths. The optimal information is
+        The mechanism, its value, and the gap to a proven lower bound. As a rule the gap is at most
+        1e-6 of the value and usually near 1e-11. With more than 25 secrets on a line it is usually
+        below 1e-3 of the value; on the grids of more than ten cells that were tried it was 0.004 to
+        0.09 of the value, and up to 0.16 of it on a grid of 100 cells. The optimal information is
         unique, but the weights need not be.
 
     Raises
@@ -178,8 +178,10 @@ def optimal_private(
     and 3.4 % on 8 x 8 (in 66, 72 and 10 s of CPU), and 6.6, 16 and 4.0 % on 10 x 10 (in 150, 140
     and 100 s). In these cases the mirror symmetries of grid and distribution cut the number of
     unknowns to a quarter: at a distribution without them 8 x 8 cells took 233 s at epsilon 0.5,
-    with a gap of 9.3 %, and 10 x 10 cells take far longer. Products of neighbours' forms, as on
-    lines, would leave a gap of up to 27 %, and the same is left with 20 secrets at equal distances.
+    with a gap of 9.3 %, and 10 x 10 cells take far longer. If the relaxation on grids took products
+    of neighbours' forms, as on lines, the gap would be up to 27 %. With 20 secrets at equal
+    distances the gap is in fact as large: 23, 23 and 30 % at a uniform distribution and epsilon
+    0.2, 0.5 and 2.
 
     For two secrets the mechanism is randomised response. Designs take milliseconds for up to 8
     secrets on a line and seconds for 20. From 26 secrets on they take less time again: 0.4 to 0.7 s

@@ -75,11 +75,11 @@ def unfold(
     strict : bool
         Raise where `tol` is missed, or where `stop` was not met.
     stop : Steps, Gap, Change or Discrepancy, optional
-        Take D'Agostini's and Richardson and Lucy's steps from a flat start whose total is the sum
-        of the counts, and stop by this rule, as `ibu` does: `Steps(4)` is what most programs of
-        unfolding call four iterations. Errors and intervals are those of the likelihood, not the
-        spread of estimates that stop early. By default the maximum is found. With a background
-        `Discrepancy` is refused.
+        Take the steps of Richardson and Lucy, which are also D'Agostini's, from a flat start whose
+        total is the sum of the counts, and stop by this rule, as `ibu` does: `Steps(4)` is what
+        most unfolding programs call four iterations. Errors and intervals are those of the
+        likelihood, not the spread of estimates that stop early. By default the maximum is found.
+        With a background `Discrepancy` is refused.
 
     Returns
     -------

@@ -101,7 +101,7 @@ class BitsInBlocks(WholeRows):
 
 
 class BitReports(BitsInBlocks):
-    """A report is a row of k bits; bit x is more often 1 if the secret is x.
+    """A report is a row of k bits; bit x is 1 more often if x is the secret.
 
     The tally keeps only the distinct rows seen, packed.
     """

@@ -24,7 +24,7 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class HadamardResponse(FiniteMechanism):
-    r"""Hadamard response: a report is a column, more often one where the sign is +.
+    r"""Hadamard response: reports are columns; those with the sign + are more probable.
 
     There are B blocks of :math:`b = 2^{j}` columns each, so in total K = B b reports. Each secret x
     has a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix, whose entry

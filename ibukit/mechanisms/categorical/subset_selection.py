@@ -1,4 +1,4 @@
-"""Subset selection: the report is a set of secrets, more often one that holds the user's own."""
+"""Subset selection: a report is a set of secrets; sets with the user's own are more probable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_MATRIX_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class SubsetSelection(BitReports):
-    r"""The report is a set of `size` secrets, more often one with the true secret.
+    r"""A report is a set of `size` secrets; sets with the true one are more probable.
 
     The set S is drawn with
 

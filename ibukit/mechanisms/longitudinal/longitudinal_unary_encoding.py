@@ -178,7 +178,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """Simulate the bits that users keep, shape (n, k); `keep` draws those of people."""
+        """Simulate the bits that users keep, shape (n, k); for real people take `keep`."""
         rows = (rng.random((len(secrets), self.k)) < self.permanent.q).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.permanent.p
         return rows

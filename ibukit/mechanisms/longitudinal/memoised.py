@@ -27,11 +27,11 @@ class Memoised(Mechanism):
     """
 
     def keep(self, secrets: ArrayLike, *, codes: bool = False) -> KeptAnswers:
-        """Draw, without rounding, the answers that users keep: once in each user's life.
+        """Draw, without rounding, the answers that users keep.
 
-        The random bits are those of the operating system. The level of a kept answer is
-        `release_epsilon`. If `keep` is called again for the same users, both answers together have
-        twice that level: so store what it returns.
+        Call it once in each user's life. The random bits are those of the operating system. The
+        level of a kept answer is `release_epsilon`. If `keep` is called again for the same users,
+        both answers together have twice that level: so store what it returns.
 
         Parameters
         ----------
@@ -55,7 +55,9 @@ class Memoised(Mechanism):
 
     @override
     def release(self, secrets: Any, *, codes: bool = False) -> NDArray[Any]:
-        """Draw, without rounding, one report of each kept answer: once in each round.
+        """Draw, without rounding, one report of each kept answer.
+
+        Call it once in each round.
 
         Parameters
         ----------

@@ -50,8 +50,8 @@ class LinearGeometric(Mechanism):
     ------
     ValueError
         If `epsilon` is not a number from 5e-15 to 36.0. Below this range noise can exceed
-        :math:`2^{53}`, where doubles are even numbers only, and a report then shows whether its
-        secret is even; just above it numpy draws no noise other than 0.
+        :math:`2^{53}`, beyond which every double is an even number, so that a report shows whether
+        its secret is even; just above the range numpy draws no noise but 0.
     TypeError
         If `alphabet` is not a Line.
 

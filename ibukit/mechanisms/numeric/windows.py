@@ -1,4 +1,4 @@
-"""Base classes of mechanisms whose reports are real numbers, counted by finitely many classes.
+"""Base classes of mechanisms whose reports are real numbers, counted in finitely many bins.
 
 The density of a window mechanism is high in a window around the secret, and low elsewhere. Between
 two neighbouring ends of windows it is constant for every secret, so the interval in which a report

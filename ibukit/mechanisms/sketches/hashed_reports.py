@@ -31,9 +31,10 @@ MAX_BUCKETS = 2**31 - 1
 
 
 class HashedReports(Mechanism):
-    """A report is a seed and a bucket, more often that of the secret under this seed.
+    """A report is a seed and a bucket; the secret's bucket is the most probable one.
 
-    The tally keeps seeds and buckets; the channel works out which secrets each report supports.
+    The seed says which bucket each secret has. The tally keeps seeds and buckets; the channel works
+    out which secrets each report supports.
     """
 
     alphabet: Alphabet

@@ -13,7 +13,7 @@ from ibukit.mechanisms.surveys.design import SurveyDesign, matrix_of_yes
 
 @dataclass(frozen=True)
 class ForcedResponse(SurveyDesign):
-    r"""Forced response: a die or card says "no", "yes", or to tell the truth.
+    r"""Forced response: a die or card demands a "no", a "yes", or the truth.
 
     The report is "no" with probability `p_no` and "yes" with probability `p_yes`, whatever the
     secret is, and otherwise the truth. So

@@ -5,11 +5,11 @@ Where all masses stay positive, g = 1 is all that has to be solved. A Newton ste
     (M diag(q / nu^2) M^T + diag(e / theta)) change = g - 1,    g = M (q / nu),    nu = theta M,
 
 costs as much as one of the ten or more steps of the central path, and two to eight are enough. They
-suffice where there are more secrets than reports, when often many distributions fit the reports
-exactly, and under channels that say nearly all. The small e makes the system definite where rows
-depend on each other, and takes the shortest of all changes, in units of the masses themselves.
-Where the step would take the share c away from a mass, the mass is divided by 1 + c instead, which
-keeps it positive and agrees with the step to first order.
+suffice where there are more secrets than reports (many distributions then often fit the reports
+exactly), and under channels that tell nearly everything about the secret. The small e makes the
+system definite where rows depend on each other, and takes the shortest of all changes, in units of
+the masses themselves. Where the step would take the share c away from a mass, the mass is divided
+by 1 + c instead, which keeps it positive and agrees with the step to first order.
 
 The updates go on alone where they converge at once, as they do under a channel near the identity.
 If there are many more secrets than reports, the updates are made before anything else, since often
