@@ -228,9 +228,9 @@ class Line(Alphabet):
     ----------
     first, last : int or None
         Both ends belong to the line; None for a line that has no such end. On such a line secrets
-        are labels, not codes, and the mechanism is `LinearGeometric`. Estimates cover only the part
-        of the line from the least to the largest report, because every maximum likelihood estimate
-        is 0 outside this part.
+        are labels, not codes, and the mechanism is one that allows this, such as `LinearGeometric`.
+        Estimates cover only the part of the line from the least to the largest report, because
+        every maximum likelihood estimate is 0 outside this part.
     unit : str
         What a distance of 1 is, e.g. ``"year"``.
 

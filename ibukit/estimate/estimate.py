@@ -202,7 +202,7 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         level : float, optional
-            Adds the columns lower, upper and identified, as `to_frame` has them.
+            Adds the columns ``lower``, ``upper`` and ``identified``, as `to_frame` has them.
         method : str, optional
             As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
             applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
@@ -211,8 +211,8 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         geopandas.GeoDataFrame
-            Columns row, col, probability and geometry (see `Grid.to_geodataframe`); with a level
-            also those of `to_frame`.
+            Columns ``row``, ``col``, ``probability`` and ``geometry`` (see `Grid.to_geodataframe`);
+            with a level also those of `to_frame`.
 
         Raises
         ------
@@ -922,8 +922,8 @@ class Estimate(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            A row for each label, the largest first, with the columns probability, lower and upper.
-            The index holds the labels, on a grid (row, col).
+            A row for each label, the largest first, with the columns ``probability``, ``lower`` and
+            ``upper``. The index holds the labels (on a grid, ``row`` and ``col``).
 
         Raises
         ------

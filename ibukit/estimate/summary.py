@@ -41,7 +41,7 @@ class Summary:
     head : str
         Number of reports, estimator, level and method of the intervals.
     table : DataFrame
-        Columns estimate, lower and upper; a row for each label or question.
+        Columns ``estimate``, ``lower`` and ``upper``; a row for each label or question.
     warnings : tuple of str
         Sentences about what to be careful with; often none.
 

@@ -170,7 +170,7 @@ class PlaneCurvature(Curvature):
         return levels
 
     def _precondition(self, r: Floats) -> Floats:
-        """Apply the preconditioner, in single precision unless careful or the library's errs."""
+        """Apply the preconditioner, in single precision unless careful or that is faulty here."""
         # Scaled to stay within the range of single precision.
         unit = float(np.abs(r).max(initial=0.0)) or 1.0
         field = (r / unit).reshape(self.channel.shape)

@@ -116,8 +116,9 @@ class Comparison(arguments.ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns difference, lower, upper and p_value; and ratio, ratio_lower and ratio_upper
-            unless a weight is negative. Index: the labels, on a grid (row, col).
+            Columns ``difference``, ``lower``, ``upper`` and ``p_value``; also ``ratio``,
+            ``ratio_lower`` and ``ratio_upper`` unless a weight is negative. The index holds the
+            labels (on a grid, ``row`` and ``col``).
 
         Examples
         --------

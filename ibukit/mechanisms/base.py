@@ -606,7 +606,7 @@ class FiniteMechanism(Mechanism):
 
     @cached_property
     def _fractions(self) -> RationalMatrix:
-        """Fractions next to the matrix's entries, for `release` if only the matrix is known."""
+        """Fractions close to the matrix's entries, for `release` if only the matrix is known."""
         return RationalMatrix(self.matrix())
 
     @override
@@ -621,7 +621,7 @@ class FiniteMechanism(Mechanism):
         return self._matrix_sampler()
 
     def _matrix_sampler(self) -> ExactSampler:
-        """The sampler of the fractions next to the matrix's entries."""
+        """The sampler of the fractions close to the matrix's entries."""
         # Reports are drawn from integer weights over a power of two, without rounding. The privacy
         # level is that of these fractions, which may be a little above that of the matrix.
 

@@ -1,6 +1,6 @@
 r"""Numbers of reports for tests: of two groups against each other, or of one against a value.
 
-A difference :math:`\delta` of :math:`w \cdot \theta` is found with the power
+A difference :math:`\delta` of :math:`w \cdot \theta` is detected with the power
 
 .. math:: \Phi\left(\frac{\delta\sqrt n - z\,\sigma_0}{\sigma_1}\right)
 

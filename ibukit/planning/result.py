@@ -234,7 +234,8 @@ class Plans:
         Returns
         -------
         DataFrame
-            Columns mechanism, epsilon, n (reports needed), at, width and error (from `at` reports).
+            Columns ``mechanism``, ``epsilon``, ``n`` (reports needed), ``at``, ``width`` and
+            ``error`` (from `at` reports).
 
         Raises
         ------

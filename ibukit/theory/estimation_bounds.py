@@ -182,15 +182,15 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     Notes
     -----
     The constants are ours. What the paper says of its own constants (any prior,
-    :math:`k / (n\,\varepsilon^{2})` for small epsilon, tight at k = 2) holds of these, too. Unlike
-    (60) they do not depend on the number of reports. Proof: with :math:`m_{z}` the least entry of
-    column z, the differences of its entries are at most :math:`(e^{\varepsilon} - 1)\,m_{z}`,
-    :math:`(\theta M)_z\ge m_z` and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k - 1
-    coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and the determinant of J is at
-    most :math:`(\operatorname{tr} J / (k - 1))^{k - 1}`. Given report z the secrets have
+    :math:`k / (n\,\varepsilon^{2})` for small epsilon, tight at k = 2) also holds of these. Unlike
+    the paper's (60), they do not depend on the number of reports. Proof: with :math:`m_{z}` the
+    least entry of column z, the differences of its entries are at most :math:`(e^{\varepsilon} -
+    1)\,m_{z}`, :math:`(\theta M)_z\ge m_z` and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k
+    - 1 coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and the determinant of J is
+    at most :math:`(\operatorname{tr} J / (k - 1))^{k - 1}`. Given report z the secrets have
     probabilities :math:`\psi_x\ge e^{-\varepsilon}\theta_x`, and log det is concave, so
     :math:`\log\det N\ge\sum_z(\theta M)_z\sum_x\log\psi_x\ge-k\varepsilon+\sum_x\log\theta_x`. The
-    bounds on the errors then follow by (51) and (52).
+    bounds on the errors then follow by the paper's (51) and (52).
 
     References
     ----------

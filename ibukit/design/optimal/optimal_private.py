@@ -116,7 +116,7 @@ def optimal_private(
         Raise if the gap is above 1e-6 of the value; or above 1e-2 of it if the bound is that of a
         relaxation, as with more than 25 secrets on a line, and off lines if columns cannot be
         listed. False returns the mechanism with the gap that it has. On a grid of more than ten
-        cells the gap is hundredths of the value or more, so expect strict=True to raise.
+        cells the gap is usually above 1e-2 of the value, so expect ``strict=True`` to raise.
 
     Returns
     -------

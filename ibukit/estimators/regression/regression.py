@@ -192,9 +192,9 @@ class Regression(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns coefficient, standard_error, z, p_value (for the hypothesis that the coefficient
-            is 0, two-sided, by Wald, with the distribution of `interval`), lower and upper. Index:
-            (secret, variable).
+            Columns ``coefficient``, ``standard_error``, ``z``, ``p_value`` (for the hypothesis that
+            the coefficient is 0, two-sided, by Wald, with the distribution of `interval`),
+            ``lower`` and ``upper``. Index: (secret, variable).
 
         Examples
         --------
@@ -280,9 +280,9 @@ class Regression(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns probability, standard_error, lower and upper. Intervals are by Wald and the
-            delta method, cut to [0, 1], and hold for people with the covariates of the respondents.
-            Index: (group, secret).
+            Columns ``probability``, ``standard_error``, ``lower`` and ``upper``. Intervals are by
+            Wald and the delta method, cut to [0, 1], and hold for people with the covariates of the
+            respondents. Index: (group, secret).
 
         Examples
         --------
@@ -337,8 +337,8 @@ class Regression(ReadOnlyArrays):
         Returns
         -------
         pandas.DataFrame
-            Columns effect, standard_error, lower and upper (Wald). Index: (secret, variable), of
-            all secrets and all variables but the intercept.
+            Columns ``effect``, ``standard_error``, ``lower`` and ``upper`` (Wald). Index: (secret,
+            variable), of all secrets and all variables but the intercept.
 
         Examples
         --------

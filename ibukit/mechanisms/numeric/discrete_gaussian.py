@@ -64,7 +64,7 @@ class DiscreteGaussian(GaussianNoise):
     ----------
     alphabet : Line or int
         The k secrets; reports are integers (labels of the line continued in both directions, not
-        codes). The line itself may have no end: then secrets are labels, too.
+        codes). The line itself may have no end: secrets are then labels as well.
     sigma : float
         Scale of the noise, in units of the line. The variance of the noise is a little below
         :math:`\sigma^{2}`.

@@ -42,7 +42,7 @@ class LinearGeometric(Mechanism):
     ----------
     alphabet : Line or int
         The k secrets; reports may be any integers (labels of the line continued in both directions,
-        not codes). The line itself may have no end: then secrets are labels, too.
+        not codes). The line itself may have no end: secrets are then labels as well.
     epsilon : float
         Nats per unit of the line.
 

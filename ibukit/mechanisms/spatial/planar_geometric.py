@@ -51,7 +51,7 @@ class PlanarGeometric(Mechanism):
     alphabet : Grid
         The k secrets. Reports are integer cell coordinates (row, column) on the grid continued
         without end, shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said
-        otherwise. The grid itself may have no end: then secrets are cell coordinates, too. If it
+        otherwise. The grid itself may have no end: secrets are then cell coordinates as well. If it
         has bounds, reports may be points instead, as `Grid.codes` takes them; they stand for the
         cells that hold them, also outside the bounds.
     epsilon : float

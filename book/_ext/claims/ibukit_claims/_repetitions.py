@@ -129,7 +129,7 @@ def asked(
 def remembered(
     chapter: str, what: str, tallies: Iterable[Tally], compute: Callable[[], ArrayLike]
 ) -> Floats:
-    """Compute losses in a chapter's own way, or read the losses kept for the same tallies.
+    """Compute losses in a chapter's own way, or read those kept for the same tallies.
 
     They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly
     these reports. Otherwise they are computed. The file is made by scripts/repetitions.py, and has
