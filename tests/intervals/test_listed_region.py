@@ -191,6 +191,32 @@ def test_fits_are_proved_and_attained_whatever_was_not_seen(seed):
         assert 2 * n * (other.bound - fit) <= 2 * RATIO_TOLERANCE
 
 
+@pytest.mark.parametrize("n", [40, 3000])
+@pytest.mark.parametrize("v", [0.1, 0.9])
+def test_drawn_tallies_are_marked_as_their_ratios_are_one_by_one(v, n, rng, monkeypatch):
+    mechanism = ik.Rappor(4, 1.0)
+    tally = mechanism.simulate(rng.multinomial(n, [0.4, 0.3, 0.2, 0.1]), rng)
+    law, w = ListedLaw.of(tally), np.array([1.0, 0.0, 0.4, 0.0])
+    region = ListedRegion(law, likelihood_of_tally(tally), 0.9, 30, 0)
+    answer = FixedAnswer.of(w, v)
+    theta = most_likely(region._rows, likelihood_of_tally(tally).q, answer, 1e-6).theta
+    tallies = law.draw(theta, region._states)
+    listed = ik.MatrixMechanism(law.rows)
+    ratios = np.array(
+        [
+            constrained(likelihood_of_tally(listed.tally_counts(each)), n, w, v).ratio
+            for each in tallies
+        ]
+    )
+    monkeypatch.setattr(
+        ListedRegion, "_by_draws", lambda self, theta, are_reached: are_reached(tallies)
+    )
+    for observed in np.quantile(ratios, [0.1, 0.4, 0.8, 0.95]):
+        marked = region._is_reached(theta, answer, observed)
+        assert marked[ratios > observed + 0.05].all()
+        assert not marked[ratios < observed - 0.05].any()
+
+
 def test_the_slope_is_where_the_largest_line_is_lowest():
     rng = np.random.default_rng(0)
     for _ in range(20):
