@@ -88,8 +88,7 @@ class DenseChannel(Channel):
 
     @cached_property
     def _without_negligible(self) -> Floats:
-        negligible = self.columns < NEGLIGIBLE_RATIO * self.columns.max(axis=0)
-        return np.where(negligible, 0.0, self.columns) if negligible.any() else self.columns
+        return without_negligible(self.columns, self.columns.max(axis=0))
 
     @override
     def take(self, reports: slice | Ints) -> DenseChannel:
@@ -106,6 +105,12 @@ class DenseChannel(Channel):
     @override
     def scaled(self, factor: Floats) -> DenseChannel:
         return DenseChannel(self.columns * factor)
+
+
+def without_negligible(columns: Floats, largest: Floats | float) -> Floats:
+    """The entries, with 0 for those that are negligible beside their report's largest."""
+    negligible = columns < NEGLIGIBLE_RATIO * largest
+    return np.where(negligible, 0.0, columns) if negligible.any() else columns
 
 
 def lower_gram(columns: Floats, weights: Floats) -> Floats:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.channels.dense import NEGLIGIBLE_RATIO
+from ibukit.channels.dense import without_negligible
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
@@ -115,9 +115,7 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
 def _scaled(matrix: Floats) -> Floats:
     """The matrix with a largest entry of 1 for each report, and no negligible ones."""
     # A factor of a report changes neither theta nor g.
-    scaled = matrix / np.maximum.reduce(matrix, axis=0)
-    np.copyto(scaled, 0.0, where=scaled < NEGLIGIBLE_RATIO)
-    return scaled
+    return without_negligible(matrix / np.maximum.reduce(matrix, axis=0), 1.0)
 
 
 def _by_the_path(model: DenseModel, q: Floats, tol: float, cautious: bool) -> tuple[Floats, int]:

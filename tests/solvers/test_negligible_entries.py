@@ -3,7 +3,7 @@
 import numpy as np
 
 import ibukit as ik
-from ibukit.channels.dense import DenseChannel
+from ibukit.channels.dense import NEGLIGIBLE_RATIO, DenseChannel
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import portfolio
@@ -21,7 +21,7 @@ def narrow(k):
 
 
 def test_entries_below_the_limit_are_cleared_in_a_copy():
-    least = interior_point.NEGLIGIBLE_RATIO
+    least = NEGLIGIBLE_RATIO
     matrix = np.array([np.ones(5), [1.0, least, 0.9 * least, 1e-310, 0.0]])
     before = matrix.copy()
     assert interior_point._scaled(matrix)[1].tolist() == [1.0, least, 0.0, 0.0, 0.0]
@@ -41,7 +41,7 @@ def test_no_solver_is_given_a_subnormal_entry(monkeypatch):
     monkeypatch.setattr(DenseModel, "cross_over", lambda model, *given: noted(model)[1::-1])
     interior_point.from_support(matrix, q, np.full(120, 1 / 120), 2.0)
     assert len(seen) == 2
-    assert all(entries[entries > 0].min() >= interior_point.NEGLIGIBLE_RATIO for entries in seen)
+    assert all(entries[entries > 0].min() >= NEGLIGIBLE_RATIO for entries in seen)
 
 
 def test_only_what_a_solver_adds_up_leaves_tiny_entries_out():
@@ -54,7 +54,7 @@ def test_only_what_a_solver_adds_up_leaves_tiny_entries_out():
     added = np.zeros((120, 120), order="F")
     channel.add_gram(added, weights)
     column = matrix[:, 0].copy()
-    column[column < interior_point.NEGLIGIBLE_RATIO * column.max()] = 0
+    column[column < NEGLIGIBLE_RATIO * column.max()] = 0
     np.testing.assert_allclose(np.tril(added), np.tril(np.outer(column, column)), rtol=1e-13)
     assert (added > 0).sum() < (whole > 0).sum()
     assert np.array_equal(channel.columns, matrix)
