@@ -238,7 +238,7 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
   points on average. In one class you cannot see this effect; {{doc}}`chapters/survey` shows
   how two classes reveal it.
 - *A coin is tossed in the open.* Then the report proves something. Begin again with new cards.
-- *The round is repeated with the same cards.* Two reports about one secret can shift the odds by
+- *The round is repeated with the same cards.* Two reports about one secret can multiply the odds by
   3 × 3 = 9 instead of 3. Shuffle and deal again; then you may add up the rounds in one tally.
 - *A real question.* The cards are better than a secret: you can turn them over. If you do ask
   a real question, take something harmless, and let anyone refuse.
