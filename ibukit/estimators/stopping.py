@@ -216,7 +216,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    r"""Stop when the fit is as good as chance allows.
+    r"""Stop when the estimate fits as well as the truth would on average.
 
     The rule is met as soon as the deviance has fallen to its degrees of freedom. The deviance is
     :math:`2\sum_z\mathrm{counts}_z\,\log\frac{q_z}{P(z)}` over the reports seen. If the reports are
