@@ -70,9 +70,9 @@ DOORS = {
         {"outside": ("raise", "keep", "drop")},
     ),
     "Rappor.tally_sums": Door(
-        "how many reports have a 1 at each bit, and the number of reports, for estimates that need "
-        "nothing else: a Series or a mapping, which are read by their labels, or an array in the "
-        "order of the secrets",
+        "for each bit how many reports have a 1 there, and also the number of all reports, for "
+        "estimates that need nothing else: a Series or a mapping, which are read by their labels, or "
+        "an array in the order of the secrets",
         REFUSED,
         REFUSED,
     ),

@@ -13,7 +13,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "book" / "state.md").read_text("utf8")
 NOT_FAULTS = {"the faults are there"}  # but that the tests' own tools do what they say
-HEAD = "| fault | what happens | the test that tries it |"
+HEAD = "| fault | what happens | the test that provokes it |"
 
 
 def rows(page: str) -> list[list[str]]:
