@@ -32,8 +32,8 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     or, at the two ends, :math:`(2\theta_x+\theta_y)/3` with the neighbour y; the result is divided
     by its sum. The iteration begins at the uniform distribution. It is the estimator that came with
     the square wave mechanism. It is not known to maximise any function, and the likelihood may fall
-    on the way; `gap` says how far from the maximum it ends. Unlike this estimator, `smooth` chooses
-    from the reports how much to smooth. If reports get lost, M holds the probabilities of the
+    on the way; `gap` says how far from the maximum it ends. Unlike this estimator, `smooth` takes
+    the amount of smoothing from the reports. If reports get lost, M holds the probabilities of the
     reports seen, the update is divided by the efficiencies, and the average is taken over all
     secrets.
 
