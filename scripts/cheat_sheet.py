@@ -30,7 +30,7 @@ CALLS = {
 }
 METHODS = {
     "auto": "`auto`, the default",
-    "profile": "`profile`, the textbook's method",
+    "profile": "`profile`, the textbook method",
     "wald": "`wald`, ± 1.96 standard errors",
     "bootstrap": "`bootstrap`",
     "calibrated": "`calibrated`, by simulation",

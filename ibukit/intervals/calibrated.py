@@ -1,8 +1,9 @@
 """Calibrated intervals: likelihood ratios whose threshold is simulated at the end itself.
 
 The profile's threshold holds only in the limit, and at the boundary of the simplex the limit is a
-different one. Here an answer v belongs to the interval if its likelihood ratio is no larger than
-those of most tallies that are drawn from the most likely distribution with the answer v [fc]_.
+different one. Here an answer v belongs to the interval if its likelihood ratio is at most the
+quantile, at the level of the interval, of the ratios of tallies that are drawn from the most likely
+distribution with the answer v [fc]_.
 
 .. [fc] Feldman and Cousins, "Unified approach to the classical statistical analysis of small
    signals", Phys. Rev. D 57, 1998.

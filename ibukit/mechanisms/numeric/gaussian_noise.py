@@ -35,7 +35,7 @@ class GaussianNoise(Mechanism):
 
     @property
     def diameter(self) -> float:
-        """The largest distance of two secrets."""
+        """The largest distance between two secrets."""
         raise NotImplementedError
 
     def zcdp(self, distance: float | None = None) -> float:
