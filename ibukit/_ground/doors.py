@@ -70,9 +70,9 @@ DOORS = {
         {"outside": ("raise", "keep", "drop")},
     ),
     "Rappor.tally_sums": Door(
-        "for each bit how many reports have a 1 there, and also the number of all reports, for "
-        "estimates that need nothing else: a Series or a mapping, which are read by their labels, or "
-        "an array in the order of the secrets",
+        "for each bit the number of reports in which it is 1, and also the number of all reports; "
+        "some estimates need nothing else. The numbers of the bits come in a Series or a mapping, "
+        "which are read by their labels, or in an array in the order of the secrets",
         REFUSED,
         REFUSED,
     ),
@@ -80,9 +80,9 @@ DOORS = {
         "columns of a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark), of Parquet or CSV files,"
         " of a folder, or of all files whose names match a pattern. Folders with names such as "
         "`version=1` become columns, and names that begin with `_` or `.` are skipped. A string is "
-        "read as the label, number or key that it spells. Rows of bits are "
-        "strings, lists or a column for each bit. On a grid the columns are lat and lon, x and y, "
-        "or row and col, in any order, or, in a GeoDataFrame, one column of geometries. If two "
+        "read as the label, number or key that it spells. Rows of bits may be strings or lists, or "
+        "may have a column for each bit. On a grid there are two columns, in any order: lat and "
+        "lon, x and y, or row and col; a GeoDataFrame has one column of geometries instead. If two "
         "columns have other names, integers in them are read as (row, column) and floats as "
         "(lat, lon), but mechanisms that report points refuse such columns. Eastings and "
         "northings are refused, because nothing shows which CRS they use. There is one mechanism "
