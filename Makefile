@@ -14,7 +14,7 @@ HASHES ?=
 SEALED = -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow fuzz portable versions arm newest mutants kernels lint prose format notebooks ledger browser slides pdf wheel sdist release lab bench foreign lock hashes clean
+.PHONY: help book test slow fuzz portable versions arm newest mutants kernels lint prose format notebooks ledger browser controls slides pdf wheel sdist release lab bench foreign lock hashes clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,6 +71,9 @@ ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
 
 browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/browser_checks.py --jobs $(JOBS)
+
+controls: book ## show each check of the browser pages that are broken on purpose, four minutes
+	$(BIN)/python scripts/browser_checks.py --controls --jobs $(JOBS)
 
 slides: book ## make slides of three chapters, a file each, in _build/html/slides; DECKS="privic"
 	$(BIN)/python scripts/slides.py $(DECKS)

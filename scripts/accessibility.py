@@ -24,12 +24,16 @@ OTHER_RULES = """async () => {
 COLOURS = """async measured => {
   const known = new Set(measured);
   const looks = new Map(), above = new Map();
+  // formulas for a screen reader are heard, not seen, and a sixth of all elements
+  for (const e of document.querySelectorAll('mjx-assistive-mml')) e.remove();
   const CLEAR = 'rgba(0, 0, 0, 0)';
+  const NUMBERED = /\\b(shown|needs)-\\d+ ?/g;  // what a cell is to be copied with
   const ground = e => {  // what stands behind the words of an element
     if (e === null) return '';
     if (!above.has(e)) {
       const s = getComputedStyle(e);
-      const named = e.className.baseVal ?? e.className, style = e.id && e.getAttribute('style');
+      const named = (e.className.baseVal ?? e.className).replace(NUMBERED, '');
+      const style = e.id && e.getAttribute('style');
       const own = [e.tagName, named, style, s.opacity, s.filter];
       const painted = s.backgroundColor !== CLEAR || s.backgroundImage !== 'none';
       if (painted) own.push(s.backgroundColor, s.backgroundImage);

@@ -1,11 +1,12 @@
 """Run every check of the built book in headless Chromium, several at once.
 
-    python scripts/browser_checks.py [--jobs N]
+    python scripts/browser_checks.py [--controls] [--jobs N]
 
 `check_book` is run first and alone, with all the jobs for itself, because it measures how soon a
-page shows its first words. The other checks then share the jobs. Each check is also shown pages
-that are broken on purpose. All checks are run even if one fails. The output of a check is printed
-when the check ends, and the last lines name the checks that failed.
+page shows its first words. The other checks then share the jobs. With --controls the checks are
+shown pages that are broken on purpose instead, which only a change of a check makes necessary. All
+checks are run even if one fails. The output of a check is printed when the check ends, and the last
+lines name the checks that failed.
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ SCRIPTS = Path(__file__).resolve().parent
 SELF_TEST = "--self-test"
 # The longest checks come first, so that at the end no job is left alone with a long one.
 SHARED = (
-    ("check_book.py", SELF_TEST),
     ("print_book.py", "--check"),
     ("check_moving_figures.py",),
+    ("check_try.py",),
+    ("check_slides.py",),
+    ("check_figure_files.py",),
+    ("first_minute.py",),
+)
+CONTROLS = (
+    ("check_book.py", SELF_TEST),
     ("check_try.py", SELF_TEST),
     ("check_slides.py", SELF_TEST),
-    ("check_try.py",),
     ("check_moving_figures.py", SELF_TEST),
-    ("check_figure_files.py",),
-    ("check_slides.py",),
-    ("check_figure_files.py", SELF_TEST),
     ("print_book.py", SELF_TEST),
-    ("first_minute.py",),
+    ("check_figure_files.py", SELF_TEST),
 )
 
 
@@ -59,13 +62,13 @@ def run(command: tuple[str, ...], scripts: Path = SCRIPTS) -> bool:
 
 
 def failures(
-    first: tuple[str, ...],
+    first: Iterable[tuple[str, ...]],
     shared: Iterable[tuple[str, ...]],
     jobs: int,
     scripts: Path = SCRIPTS,
 ) -> list[str]:
-    """The checks that failed, after all of them were run."""
-    failed = [] if run(first, scripts) else [" ".join(first)]
+    """The checks that failed, after all of them were run: the first one by one."""
+    failed = [" ".join(command) for command in first if not run(command, scripts)]
     with ThreadPoolExecutor(jobs) as pool:
         running = {pool.submit(run, command, scripts): command for command in shared}
         failed += [
@@ -79,9 +82,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument(
+        "--controls", action="store_true", help="show the checks pages that are broken on purpose"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="checks that run at once")
-    jobs = parser.parse_args().jobs
-    failed = failures(alone(jobs), SHARED, jobs)
+    arguments = parser.parse_args()
+    jobs = arguments.jobs
+    failed = failures(*(((), CONTROLS) if arguments.controls else ([alone(jobs)], SHARED)), jobs)
     print(*(f"browser_checks: {name} failed" for name in failed), sep="\n")
     return int(bool(failed))
 

@@ -67,12 +67,11 @@ def views_of(name: str) -> tuple[View, ...]:
 def visit_all(html: Path, shots: Path | None, names: list[str]) -> list[Finding]:
     """Everything that is wrong with these pages, in a browser of their own."""
     found: list[Finding] = []
-    of_listings: set[str] = set()  # looks measured on one listing, which the other listings share
+    measured: set[str] = set()  # looks that pages share are measured on the first of them
     with chromium() as browser:
         with serve(html) as home:
             for name in tqdm(names, disable=None, unit="page"):
                 for view in views_of(name):
-                    measured = of_listings if view == LISTED else None
                     found += visit(browser, home, name, view, shots, measured)
         for name in FROM_DISK:
             if name in names:

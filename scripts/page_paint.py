@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def first_paint(browser: Browser, url: str) -> float:
 def fault(paints: list[tuple[float, float]]) -> str | None:
     """The fault of a page, if any, given its first paints, each after that of a page of one word.
 
-    A paint in time always counts. A late paint counts only if the machine was idle before it, and
-    if it took more than `TIMES` times the time of the page of one word, because on a slow machine
-    every page is late.
+    The latter is infinite if that page was not loaded. A paint in time always counts. A late paint
+    counts only if the machine was idle before it, and if it took more than `TIMES` times the time
+    of the page of one word, because on a slow machine every page is late.
     """
     late = [paint for idle, paint in paints if idle <= IDLE and paint > TIMES * idle]
     if not late or min(paint for _, paint in paints) <= LATEST:
@@ -53,19 +54,22 @@ def fault(paints: list[tuple[float, float]]) -> str | None:
     return f"first words after {min(late):.0f} ms in {len(late)} loads, later than {LATEST} ms"
 
 
-def late(paint: Callable[[str], tuple[float, float]], names: list[str]) -> list[tuple[str, str]]:
+def late(
+    paint: Callable[[str], float], one_word: Callable[[], float], names: list[str]
+) -> list[tuple[str, str]]:
     """The pages that show their first words late, with how late.
 
     All pages are loaded once, then those that were late are loaded again, and so on, because what
-    disturbed one load has passed at the next. `paint` loads a page of one word and then a page.
+    disturbed one load has passed at the next. `paint` loads a page, and `one_word` a page of one
+    word, which is needed only before a load that may count as late; the first load never does.
     """
     paints: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     waiting, left = list(names), LOADS * len(names)
-    for _ in range(TRIES):
+    for i in range(TRIES):
         waiting = waiting[:left]
         left -= len(waiting)
         for name in waiting:
-            paints[name].append(paint(name))
+            paints[name].append((one_word() if i else math.inf, paint(name)))
         waiting = [name for name in waiting if paints[name][-1][1] > LATEST]
     idle = [each for each in paints.values() if any(i <= IDLE or p <= LATEST for i, p in each)]
     print(
@@ -78,5 +82,7 @@ def late_pages(html: Path, names: list[str]) -> list[tuple[str, str]]:
     """The pages of a built book that show their first words late, with how late."""
     with chromium() as browser, serve(html) as home:
         return late(
-            lambda name: (first_paint(browser, ONE_WORD), first_paint(browser, home + name)), names
+            lambda name: first_paint(browser, home + name),
+            lambda: first_paint(browser, ONE_WORD),
+            names,
         )

@@ -205,7 +205,7 @@ def visit(
         if "dark" in view.colours and not from_disk:
             seen.turn_dark()
             photograph(seen.tab, shots, name, view.width, "dark")
-            seen.axe(colours=True, others=False)
+            seen.axe(colours=True, others=False, measured=measured)
     except Exception as error:
         seen.add("not opened", str(error))
     context.close()

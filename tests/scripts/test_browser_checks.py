@@ -28,7 +28,7 @@ def test_a_check_that_fails_hides_no_other(
     scripts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shared = [("good.py", "-a"), ("bad.py",), ("good.py", "-b")]
-    failed = browser_checks.failures(("worse.py",), shared, jobs=2, scripts=scripts)
+    failed = browser_checks.failures([("worse.py",)], shared, jobs=2, scripts=scripts)
     assert failed == ["worse.py", "bad.py"]
     said = re.sub(r"\d+ s", "1 s", capsys.readouterr().out)
     assert said.startswith("--- worse.py (1 s, FAILED)\na finding of worse\n")
@@ -38,12 +38,14 @@ def test_a_check_that_fails_hides_no_other(
 
 
 def test_every_check_of_a_page_is_run_and_shown_broken_pages() -> None:
-    commands = [browser_checks.alone(2), *browser_checks.SHARED]
     checks = {
         name for path in SCRIPTS.glob("*.py") for name in USAGE.findall(path.read_text("utf8"))
     }
     checks -= {"check_verdict_page.py"}  # `check_book` calls it, in both ways
-    assert {name for name, *rest in commands if "--self-test" in rest} == checks
-    assert {name for name, *rest in commands if "--self-test" not in rest} == checks | {
+    assert all(rest == ["--self-test"] for _, *rest in browser_checks.CONTROLS)
+    assert {name for name, _ in browser_checks.CONTROLS} == checks
+    commands = [browser_checks.alone(2), *browser_checks.SHARED]
+    assert not any("--self-test" in rest for _, *rest in commands)
+    assert {name for name, *_ in commands} == checks | {
         "first_minute.py"  # it measures, and has nothing to find
     }

@@ -32,10 +32,10 @@ def test_a_page_that_a_busy_machine_showed_late_is_loaded_again_after_the_others
 
     def paint(name):
         loads.append(name)
-        return (40, 900 if name == "slow" or (name == "unlucky" and len(loads) < 9) else 300)
+        return 900 if name == "slow" or (name == "unlucky" and len(loads) < 9) else 300
 
     pages = ["slow", "unlucky", *"abcdefg"]
-    assert [name for name, _ in page_paint.late(paint, pages)] == ["slow"]
+    assert [name for name, _ in page_paint.late(paint, lambda: 40, pages)] == ["slow"]
     assert loads[:9] == pages
     assert loads[9:] == ["slow", "unlucky"] + ["slow"] * (page_paint.TRIES - 2)
 
@@ -46,10 +46,10 @@ def test_a_machine_that_shows_all_pages_late_is_soon_done(idle, found):
 
     def paint(name):
         loads.append(name)
-        return idle, 900
+        return 900
 
     pages = [str(i) for i in range(50)]
-    assert len(page_paint.late(paint, pages)) == found
+    assert len(page_paint.late(paint, lambda: idle, pages)) == found
     assert len(loads) == page_paint.LOADS * len(pages)
 
 
