@@ -115,7 +115,7 @@ class Staircase(RealReports):
 
     @property
     def width(self) -> int:
-        """The largest distance between two secrets, D, which is also the distance of two steps."""
+        """The largest distance D between two secrets, also that between two steps."""
         return self.k - 1
 
     @property
