@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_scores
-from ibukit.channels.bit_pools import BitPoolChannel, can_be_pooled
+from ibukit.channels.pools import bit_pools, response_pools
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +51,11 @@ class StackedChannel(Channel):
 
     @cached_property
     def blocks(self) -> tuple[Channel, ...]:
-        """The channels in order; neighbours with few rows of bits are pooled into one."""
+        """The channels in order; small neighbours of one kind are pooled into one."""
         blocks: list[Channel] = []
-        for is_pool, run in groupby(self.channels, can_be_pooled):
+        for pool_of, run in groupby(self.channels, _pool_of):
             channels: list[Any] = list(run)
-            blocks += [BitPoolChannel.of(channels)] if is_pool and len(channels) > 1 else channels
+            blocks += [pool_of(channels)] if pool_of and len(channels) > 1 else channels
         return tuple(blocks)
 
     @override
@@ -107,3 +107,12 @@ class StackedChannel(Channel):
         for block in self.blocks:
             yield block, vector[start : start + block.size]
             start += block.size
+
+
+def _pool_of(channel: Channel) -> Callable[[list[Any]], Channel] | None:
+    """Return what pools the channel with neighbours of its kind, or None."""
+    if bit_pools.can_be_pooled(channel):
+        return bit_pools.BitPoolChannel.of
+    if response_pools.can_be_pooled(channel):
+        return response_pools.ResponsePoolChannel.of
+    return None

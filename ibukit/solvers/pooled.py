@@ -13,12 +13,13 @@ from ibukit.channels import (
     HadamardChannel,
     LineChannel,
     ResponseChannel,
+    ResponsePoolChannel,
     StackedChannel,
 )
 from ibukit.solvers._normal_equations import NormalEquations
 
 # Channels that form M diag(w) M^T without a matrix of all their entries, or are that matrix.
-STRUCTURED = (DenseChannel, ResponseChannel, LineChannel, HadamardChannel)
+STRUCTURED = (DenseChannel, ResponseChannel, ResponsePoolChannel, LineChannel, HadamardChannel)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from ibukit.channels import (
     HadamardChannel,
     LineChannel,
     ResponseChannel,
+    StackedChannel,
 )
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
@@ -249,7 +250,9 @@ def _pooled_text(problem: Problem) -> str:
         if _are_responses(problem)
         else "interior point with structured normal equations"
     )
-    return f"{how}: {_size_text(problem)}, mechanisms: {len(problem.parts)}"
+    channel = problem.channel
+    n_mechanisms = len(channel.channels) if isinstance(channel, StackedChannel) else 1
+    return f"{how}: {_size_text(problem)}, mechanisms: {n_mechanisms}"
 
 
 SOLVERS = (

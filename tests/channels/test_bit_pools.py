@@ -12,8 +12,8 @@ from ibukit.channels import (
     DenseChannel,
     ResponseChannel,
     StackedChannel,
-    bit_pools,
 )
+from ibukit.channels.pools import bit_pools
 from ibukit.solvers.maximum import maximise
 from ibukit.solvers.problem import Problem
 

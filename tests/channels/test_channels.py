@@ -76,6 +76,12 @@ OURS["pooled bits"] = sum(
     mechanism(9, 1.0).simulate([3] * 9, np.random.default_rng(4))
     for mechanism in (ik.Rappor, ik.OptimizedUnaryEncoding, ik.SubsetSelection)
 ).operator
+OURS["pooled k-RR"] = StackedChannel(
+    (OURS["k-RR, all"], OURS["k-RR, some"], ResponseChannel(5, np.array([4, 1]), 0.3, 0.2)),
+    5,
+    (5, 7),
+)
+OURS["a pool of k-RR"] = OURS["pooled k-RR"].blocks[0]
 OURS["some of a pool"] = OURS["pooled bits"].blocks[0].take(np.array([40, 3, 3, 60]))
 OURS["adversaries"] = OURS["k-RR, some"].with_one_more(np.array([0.0, 1.0]))
 OURS["taken"] = Stranger().take(np.array([3, 1]))

@@ -14,6 +14,7 @@ from ibukit.channels import (
     DenseChannel,
     LineChannel,
     ResponseChannel,
+    ResponsePoolChannel,
     StackedChannel,
     plane,
 )
@@ -31,6 +32,9 @@ def entry(channel, x, z, number=Fraction):
     """M_xz in real numbers, from the doubles in which the channel is held."""
     if isinstance(channel, ResponseChannel):
         return number(channel.diagonal if channel.reports[z] == x else channel.off)
+    if isinstance(channel, ResponsePoolChannel):
+        entries = channel.diagonal if channel.reports[z] == x else channel.off
+        return number(entries[z])
     if isinstance(channel, LineChannel):
         steps = abs(x - int(channel.positions[z]))
         return number(channel.scale[z]) * number(channel.decay) ** steps
@@ -105,6 +109,13 @@ def pool_of_bits(rng, k, s):
     return BitPoolChannel.of([bits(rng, k, s) for _ in range(4)])
 
 
+def pool_of_responses(rng, k, s):
+    likely = [response(rng, k, s) for _ in range(4)]
+    return ResponsePoolChannel.of(
+        [replace(each, diagonal=each.diagonal + each.off) for each in likely]
+    )
+
+
 def planar(rng, k, s):
     grid = ik.Grid(int(rng.integers(1, 4)), int(rng.integers(2, 6)))
     reports = rng.permutation(len(grid))[: max(1, min(s, len(grid)))]
@@ -142,6 +153,7 @@ KINDS = {
     "bits": bits,
     "FFT planes": planar,
     "pool of bits": pool_of_bits,
+    "pool of k-RR": pool_of_responses,
 }
 
 

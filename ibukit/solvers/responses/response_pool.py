@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.channels import ResponseChannel
+from ibukit.channels import ResponseChannel, ResponsePoolChannel
 
 MAX_STEPS = 100
 MAX_RATIO = 1e100
@@ -34,20 +34,29 @@ def applies(channels: Sequence[object]) -> bool:
 
     The ratio of the two probabilities is squared, so it may be at most 1e100.
     """
-    return len(channels) > 1 and all(
-        isinstance(channel, ResponseChannel)
-        and MAX_RATIO * channel.off > channel.diagonal > channel.off > 0
+    # Small ones arrive as one pool.
+    several = len(channels) > 1 or isinstance(channels[0], ResponsePoolChannel)
+    return several and all(
+        isinstance(channel, (ResponseChannel, ResponsePoolChannel)) and _has_moderate_ratio(channel)
         for channel in channels
     )
 
 
-def maximise(channels: Sequence[ResponseChannel], q: Floats, tol: float) -> tuple[Floats, int]:
+def _has_moderate_ratio(channel: ResponseChannel | ResponsePoolChannel) -> bool:
+    off, diagonal = np.asarray(channel.off), np.asarray(channel.diagonal)
+    return bool(((MAX_RATIO * off > diagonal) & (diagonal > off) & (off > 0)).all())
+
+
+def maximise(
+    channels: Sequence[ResponseChannel | ResponsePoolChannel], q: Floats, tol: float
+) -> tuple[Floats, int]:
     """Maximise sum_z q_z log p_z over the simplex; return the best point and the steps taken."""
     k = channels[0].k
-    sizes = [channel.size for channel in channels]
     secrets = np.concatenate([channel.reports for channel in channels])
     # Divided by `off`, the probability of a report is 1 + ratio theta; the factor does not matter.
-    ratio = np.repeat([channel.diagonal / channel.off - 1 for channel in channels], sizes)
+    ratio = np.concatenate(
+        [np.broadcast_to(channel.diagonal / channel.off - 1, channel.size) for channel in channels]
+    )
     theta = np.full(k, 1 / k)
     p = 1 + ratio * theta[secrets]
     goal = min(tol, EXACT) if tol <= EXACT_BELOW else tol
