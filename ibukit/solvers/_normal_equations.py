@@ -174,12 +174,13 @@ class DenseModel(NormalEquations):
 
 
 def cross_over(
-    model: Model, q: Floats, theta: Floats, s: Floats, tol: float
+    model: Model, q: Floats, theta: Floats, s: Floats, tol: float, solve: LinearSolve | None = None
 ) -> tuple[float, Floats]:
     """Guess the support from theta > s and solve g = 1 on it by Newton's method; zeros elsewhere.
 
     Secrets that would become negative leave the support, and the secret with the largest g > 1
-    enters it. Returns max g - 1 and the distribution; (inf, theta) if that does not work.
+    enters it. `solve` is the system of the first step, if it is known. Returns max g - 1 and the
+    distribution; (inf, theta) if that does not work.
     """
     failure = (np.inf, theta)
     on = theta > s
@@ -188,7 +189,9 @@ def cross_over(
         size = int(on.sum())
         if not 0 < size <= len(q) or size * len(q) > MAX_SUPPORT_ENTRIES:
             return failure
-        reached = _newton(DenseChannel(model.rows(np.flatnonzero(on))), q, point[on] / point.sum())
+        support = DenseChannel(model.rows(np.flatnonzero(on)))
+        reached = _newton(support, q, point[on] / point.sum(), solve)
+        solve = None
         if reached is None:
             return failure
         x, negative = reached
@@ -205,12 +208,14 @@ def cross_over(
     return model.excess(q, point / point.sum()), point / point.sum()
 
 
-def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] | None:
+def _newton(
+    support: DenseChannel, q: Floats, x: Floats, solve: LinearSolve | None
+) -> tuple[Floats, bool] | None:
     """Solve M (q / x M) = 1 for x; return x and whether it stopped at a negative coordinate.
 
     The Jacobian of M (q / x M) is -M diag(q / (x M)^2) M^T, so a step solves one definite system.
     """
-    solve, worst_before = None, np.inf
+    worst_before = np.inf
     for _ in range(8):
         nu = support.forward(x)
         if nu.min() < MIN_FITTED:

@@ -153,6 +153,6 @@ def test_a_zero_that_might_have_mass_is_no_answer(rng, monkeypatch):
 def test_what_newton_steps_do_not_certify_is_no_answer(rng, monkeypatch):
     matrix, q = reports(rng, confusion(rng, 120, 250), rng.dirichlet(np.full(120, 0.5)))
     assert steps(matrix, q) is not None
-    whole = DenseModel.cross_over
-    monkeypatch.setattr(DenseModel, "cross_over", lambda *given: (1e-3, whole(*given)[1]))
+    whole = quasi_newton_steps.cross_over
+    monkeypatch.setattr(quasi_newton_steps, "cross_over", lambda *given: (1e-3, whole(*given)[1]))
     assert steps(matrix, q) is None

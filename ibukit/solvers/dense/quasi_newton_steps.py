@@ -21,11 +21,11 @@ import math
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._ground.arguments import Floats
 from ibukit.channels.dense import lower_gram
-from ibukit.solvers._normal_equations import DenseModel
+from ibukit.solvers._normal_equations import DenseModel, LinearSolve, cross_over
 from ibukit.solvers.dense import interior_steps
 from ibukit.solvers.dense.least_squares_steps import (
     EXACT_BELOW,
@@ -74,13 +74,14 @@ def maximise(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int] | N
     p = model.forward(theta)
     slack = 1 - model.adjoint(q / p)
     on = theta > slack
-    if not _is_regular(model, on, q / p**2):
+    solve = _regular_system(model, on, q / p**2)
+    if solve is None:
         return None
-    excess, theta = model.cross_over(q, theta, slack, tol)
+    excess, theta = cross_over(model, q, theta, slack, tol, solve)
     if not excess <= tol:
         return None
     p = model.forward(theta)
-    if (theta[~on] > 0).any() and not _is_regular(model, theta > 0, q / p**2):
+    if (theta[~on] > 0).any() and _regular_system(model, theta > 0, q / p**2) is None:
         return None
     slack_left = slack_of_zeros(theta, model.adjoint(q / p))
     return (theta, gradients) if are_clear(slack_left, excess) else None
@@ -127,11 +128,15 @@ def _near(matrix: Floats, q: Floats) -> tuple[Floats, int] | None:
     return found.x / np.add.reduce(found.x), len(excesses)
 
 
-def _is_regular(model: DenseModel, on: NDArray[np.bool_], weights: Floats) -> bool:
-    """Return whether the rows of these secrets are far from depending on each other."""
+def _regular_system(
+    model: DenseModel, on: NDArray[np.bool_], weights: Floats
+) -> LinearSolve | None:
+    """The normal equations of these secrets; None if their rows nearly depend on each other."""
     if not on.any():
-        return False
+        return None
     normal = lower_gram(model.matrix[on], weights)
     scale = np.sqrt(normal.diagonal())
     factor, failed = dpotrf(normal / scale / scale[:, None], lower=1)
-    return not failed and bool(factor.diagonal().min() ** 2 > MIN_PIVOT)
+    if failed or not factor.diagonal().min() ** 2 > MIN_PIVOT:
+        return None
+    return lambda r: dpotrs(factor, r / scale, lower=1)[0] / scale
