@@ -209,7 +209,7 @@ def cross_over(
 
 
 def _newton(
-    support: DenseChannel, q: Floats, x: Floats, solve: LinearSolve | None
+    support: DenseChannel, q: Floats, x: Floats, solve: LinearSolve | None = None
 ) -> tuple[Floats, bool] | None:
     """Solve M (q / x M) = 1 for x; return x and whether it stopped at a negative coordinate.
 

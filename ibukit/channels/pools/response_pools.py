@@ -19,7 +19,7 @@ MAX_SECRETS_POOLED = 1024
 
 @dataclass(frozen=True, eq=False)
 class ResponsePoolChannel(Channel):
-    r"""k-ary randomized responses of several mechanisms, each report with entries of its own.
+    r"""k-ary randomized responses of many mechanisms, each report with its own entries.
 
     :math:`M_{xz}=\mathrm{diagonal}_z` if report z names secret x, else :math:`\mathrm{off}_z`.
 
