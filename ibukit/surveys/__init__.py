@@ -1,7 +1,7 @@
 """Survey designs by name: randomized response and other indirect questions.
 
-These are the public names of `ibukit.mechanisms.surveys`. The first label is for people without the
-sensitive attribute, the second for people with it:
+These are the public names of `ibukit.mechanisms.surveys`. A design of two labels has the first one
+for people without the sensitive attribute, and the second for people with it:
 
 >>> import ibukit as ik
 >>> design = ik.surveys.Crosswise(["no", "yes"], p=0.25)
