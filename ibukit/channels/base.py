@@ -392,6 +392,16 @@ def sum_scores(scores: Iterable[Score]) -> Score:
     )
 
 
+def score_in_slices(channel: Channel, theta: Floats, counts: Floats | Ints) -> Score:
+    """Score from `forward` and `adjoint` of each of `slices_of` the reports.
+
+    Its temporary vectors are short, and its sums round less than one sum over all reports.
+    """
+    return sum_scores(
+        Channel.score(channel.take(rows), theta, counts[rows]) for rows in slices_of(channel.size)
+    )
+
+
 def summed_in_slices(length: int, at_least: int = 0) -> int:
     """Additions that a term goes through in sums over each of `slices_of` and over all of them."""
     slices = list(slices_of(length, at_least))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
+from ibukit.channels.base import Channel, Score, score_in_slices, slices_of, summed_in_slices
 from ibukit.channels.dense import lower_gram
 
 # A byte has this number of values, so a table has no more entries.
@@ -124,9 +124,7 @@ class LookupChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_scores(
-            Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
-        )
+        return score_in_slices(self, theta, counts)
 
     @property
     @override

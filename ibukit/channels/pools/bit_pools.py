@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, slices_of, sum_scores
+from ibukit.channels.base import Channel, Score, score_in_slices
 from ibukit.channels.bits import (
     MIN_BYTES_FOR_THREADS,
     BitChannel,
@@ -96,10 +96,7 @@ class BitPoolChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # The temporary vectors of a slice are short.
-        return sum_scores(
-            Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
-        )
+        return score_in_slices(self, theta, counts)
 
     @property
     @override

@@ -9,7 +9,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
+from ibukit.channels.base import Channel, Score, score_in_slices, summed_in_slices
 from ibukit.channels.response import ResponseChannel
 
 # Secrets up to which a channel is pooled: a pass over their reports takes at most as long as the
@@ -86,10 +86,7 @@ class ResponsePoolChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # Sums over slices round less than one sum over all reports.
-        return sum_scores(
-            Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
-        )
+        return score_in_slices(self, theta, counts)
 
     @property
     @override
