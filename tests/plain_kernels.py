@@ -22,6 +22,9 @@ from ibukit.solvers.responses._water_filling_kernels import fill, water_level
 from ibukit.testing import check_channel
 from test_bloom_rappor import SMALL as FILTERS
 from test_bloom_rappor import written_out as filters_written_out
+from test_boundary import (
+    test_a_parabola_is_highest_where_its_equalities_hold,  # noqa: F401 - run here, too
+)
 from test_hadamard_channel import SHAPES, signs
 from test_hadamard_channel import written_out as signs_written_out
 from test_kernels import (
@@ -30,6 +33,7 @@ from test_kernels import (
     line_channel,
     response_channel,
     test_every_bit_of_every_byte,  # noqa: F401 - run here, too
+    test_sweep_with_steps,  # noqa: F401
 )
 from test_listed_region import (
     TWO_SECRETS,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit.bayes._lost_reports import LossyChains
 
 MATRIX = np.array([[0.6, 0.2], [0.05, 0.15]])
 
@@ -52,3 +53,10 @@ def test_credible_intervals_are_those_of_the_posterior():
     drawn = ik.posterior(tally, 1.0, method="gibbs", rng=rng)
     np.testing.assert_array_equal(ends, drawn.interval(0.95))
     assert "quantiles of Gibbs draws" in " ".join(estimate.summary(method="credible").warnings)
+
+
+def test_chains_start_at_distributions_under_which_every_report_is_possible(rng):
+    tally = ik.MatrixMechanism(MATRIX, efficiency=True).tally_counts([12, 9])
+    start = LossyChains(tally, np.full(2, 1e-3), rng).p
+    np.testing.assert_allclose(start.sum(axis=1), 1, rtol=1e-12)
+    assert start.min() >= 0.001 / 2

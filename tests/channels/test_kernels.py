@@ -37,6 +37,16 @@ def test_sweep(k, decay, seed):
     np.testing.assert_allclose(fast, theta @ weights, rtol=1e-13)
 
 
+@given(st.integers(1, 60), st.floats(0, 1), seeds)
+def test_sweep_with_steps(k, decay, seed):
+    theta = np.random.default_rng(seed).random(k)
+    sums, steps = _line_kernels.sweep_with_steps(theta, decay)
+    distance = np.abs(np.arange(k)[:, None] - np.arange(k))
+    weights = decay**distance
+    np.testing.assert_allclose(sums, theta @ weights, rtol=1e-13)
+    np.testing.assert_allclose(steps, theta @ (weights * distance), rtol=1e-12)
+
+
 @given(st.integers(1, 12), st.integers(1, 9), seeds)
 def test_bytes_are_looked_up_and_gathered(n, n_bytes, seed):
     rng = np.random.default_rng(seed)

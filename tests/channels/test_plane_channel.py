@@ -3,13 +3,16 @@ accuracy, transposes, and the laws of draws.
 """
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 import ibukit as ik
+from ibukit._ground.rounding import UNIT_ROUNDOFF
 from ibukit.channels import DenseChannel, offset_masses, plane
+from ibukit.channels.fourier.rounding import Margins
 from ibukit.channels.plane import MAX_MATRIX_ENTRIES, PlaneChannel
 from oracles import naive
 
@@ -367,3 +370,13 @@ def test_what_leaves_a_cell_is_at_least_the_mass_of_the_two_nearest(shape):
     two = 2 * max(table[0, 1], table[1, 0]) / table[0, 0]
     assert offset_masses.geometric_escape(grid, epsilon) == pytest.approx(two, rel=1e-9)
     assert 1 - table[0, 0] > two * 0.999
+
+
+def test_a_probability_that_is_summed_directly_is_lowered_by_less_than_a_transformed_one():
+    margins = Margins((64, 64), np.ones(1), np.full(1, 0.01), np.zeros(1), k=20, distinct=True)
+    job = SimpleNamespace(kind=0, piece=None)
+    values, weak = np.full(2, 0.25), np.array([1])
+    transformed, summed = margins.lowered(job, values, 1.0, 1.0, weak, too_many=False)
+    assert 0.25 * (1 - 1e-12) < transformed < summed < 0.25 * (1 - 20 * UNIT_ROUNDOFF)
+    # Of too many only the heavy mass is summed directly.
+    assert margins.lowered(job, values, 1.0, 1.0, weak, too_many=True)[1] < summed

@@ -10,6 +10,7 @@ import pytest
 import ibukit as ik
 from attacks import Content, changed, forge, opened, sign
 from ibukit.files import file_format, journal
+from ibukit.tally.restored_parts import restored_part
 
 LINE = ik.RandomizedResponse(3, 1.0)
 BITS = ik.Rappor(3, 1.0)
@@ -462,3 +463,11 @@ def test_what_is_changed_here_is_read_where_nothing_is_changed(tmp_path):
         load(path)
     assert file_format.VERSION == 1
     assert isinstance(Content(*opened(path)[1:]), Content)
+
+
+@pytest.mark.parametrize(
+    ("reports", "counts"), [([0, 1], np.ones(2, np.int64)), (np.arange(2), [1, 1])]
+)
+def test_a_part_is_made_of_arrays(reports, counts):
+    with pytest.raises(ValueError, match="reports and counts must be arrays"):
+        restored_part(ik.RandomizedResponse(2, 1.0), reports, counts)

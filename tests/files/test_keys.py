@@ -19,6 +19,10 @@ TWO = [ik.RandomizedResponse(LINE, 1.0), ik.TruncatedGeometric(LINE, 0.5)]
 # anew, undo it.
 PINNED = [
     (
+        ik.RandomizedResponse(ik.Alphabet([*"abc"], distances=2 * (1 - np.eye(3))), 1.0),
+        (506355755, 1348895631, 996927415, 2429096410),
+    ),
+    (
         ik.BloomRappor(LINE, 32, 2, 4, 0.5, 0.5, 0.75),
         (3934621066, 3094640263, 2953613794, 1952307370),
     ),

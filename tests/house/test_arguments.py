@@ -11,6 +11,7 @@ import pytest
 
 import ibukit as ik
 from ibukit import testing
+from ibukit._ground.arguments import losses
 from ibukit.solvers import METHODS, maximise
 from source_rules import public_objects
 
@@ -170,3 +171,9 @@ def test_what_an_estimator_calls_by_a_name_that_is_taken_goes_into_a_partial():
     both = TALLY + ik.RandomizedResponse(3, 2.0).tally_counts([5, 4, 1])
     found = ik.combine_results(both, partial(tilted, weights=[1, 2, 3]))
     assert found.method.startswith("[tilted]_R, weights: n_A / n")
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4, 3), (3, 0), (3,)])
+def test_losses_are_a_row_for_each_secret(shape):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="one row for each of the 3 secrets"):
+        losses("loss", np.ones(shape), 3)

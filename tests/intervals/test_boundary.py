@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 import ibukit as ik
 from ibukit.intervals.boundary import _ratio_kernels
-from ibukit.intervals.boundary._ratio_kernels import ratios
+from ibukit.intervals.boundary._ratio_kernels import ratios, solve_on_support
 from ibukit.intervals.boundary.information import information_of, sparser
 
 
@@ -31,6 +31,18 @@ def by_slsqp(information, centre, constraints, k):
         if max(abs(each["fun"](found.x)) for each in constraints) < 1e-9:
             best = min(best, found.fun)
     return best
+
+
+@pytest.mark.parametrize("n_equalities", [1, 2])
+def test_a_parabola_is_highest_where_its_equalities_hold(n_equalities, rng):
+    root, g = rng.normal(size=(8, 6)), rng.normal(size=6)
+    equalities, b = rng.normal(size=(n_equalities, 6)), rng.normal(size=n_equalities)
+    support = np.array([0, 2, 3, 5])
+    x, multipliers = solve_on_support(root.T @ root, g, equalities, b, support)
+    on = equalities[:, support]
+    np.testing.assert_allclose(on @ x, b, rtol=1e-9)
+    information = (root.T @ root)[np.ix_(support, support)]
+    np.testing.assert_allclose(information @ x + multipliers @ on, g[support], rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))

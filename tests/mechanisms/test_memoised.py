@@ -8,6 +8,7 @@ import pytest
 
 import ibukit as ik
 from ibukit import theory
+from ibukit.exact.random_bits import OPERATING_SYSTEM
 from ibukit.mechanisms.categorical.independent_bits import is_unary
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
@@ -185,3 +186,9 @@ def test_response_is_answered_as_response():
 def test_bad_input(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_released_bits_are_the_kept_ones_where_no_second_coin_is_tossed():
+    kept = np.array([[1, 0, 1], [0, 0, 1]], dtype=np.uint8)
+    truthful = UE(3, permanent=(0.75, 0.25), instantaneous=(1 - 2**-40, 2**-40))
+    np.testing.assert_array_equal(truthful._respond_exactly(kept, OPERATING_SYSTEM), kept)
