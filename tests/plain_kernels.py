@@ -9,11 +9,13 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 
 import ibukit as ik
 from ibukit.bayes import _gibbs_kernels as gibbs
 from ibukit.bayes._count_recursion_kernels import add_user
 from ibukit.bayes._randomized_response_kernels import report_moments
+from ibukit.bayes.sums._mixture_kernels import mixture_sums
 from ibukit.channels import _bit_kernels, _plane_kernels, _score_kernels
 from ibukit.channels.points._laplace_kernels import from_above, from_below
 from ibukit.channels.signs._sign_kernels import hadamard_agreed, odd
@@ -24,6 +26,8 @@ from test_bloom_rappor import SMALL as FILTERS
 from test_bloom_rappor import written_out as filters_written_out
 from test_boundary import (
     test_a_parabola_is_highest_where_its_equalities_hold,  # noqa: F401 - run here, too
+    test_drawn_ratios_are_those_of_another_solver,  # noqa: F401
+    test_one_secret_at_a_time_leads_to_the_maximum_as_well,  # noqa: F401
 )
 from test_hadamard_channel import SHAPES, signs
 from test_hadamard_channel import written_out as signs_written_out
@@ -72,7 +76,28 @@ def test_calibrated_ends_of_three_reports_are_those_of_all_ten_tallies():
     assert lower == pytest.approx(0.661, abs=1e-3)
 
 
+# posteriors
+
+
+def test_a_mixture_of_gamma_densities_is_summed_from_its_largest_term(rng):
+    shares, x = rng.dirichlet(np.ones(12)), np.array([0.01, 3.0, 9.5, 40.0])
+    shapes = 0.7 + 2 + np.arange(12)
+    densities = scipy.stats.gamma.pdf(x[:, None], shapes)
+    tops = densities.argmax(axis=1)
+    np.testing.assert_allclose(
+        mixture_sums(x, 0.7, 2, shares, tops),
+        densities @ shares / densities.max(axis=1),
+        rtol=1e-12,
+    )
+
+
 # channels
+
+
+@pytest.mark.parametrize("size", [0, 1, 33, 1500])
+def test_a_sum_in_blocks_is_the_sum(size, rng):
+    values = rng.random(size)
+    assert _score_kernels.sum_in_blocks(values) == pytest.approx(math.fsum(values), rel=1e-14)
 
 
 @pytest.mark.parametrize("make", [line_channel, bit_channel, response_channel, dense_channel])

@@ -10,7 +10,12 @@ from scipy.stats import binomtest
 
 import ibukit as ik
 from ibukit.intervals.boundary import _ratio_kernels
-from ibukit.intervals.boundary._ratio_kernels import ratios, solve_on_support
+from ibukit.intervals.boundary._ratio_kernels import (
+    maximum_by_active_sets,
+    maximum_by_blocks,
+    ratios,
+    solve_on_support,
+)
 from ibukit.intervals.boundary.information import information_of, sparser
 
 
@@ -43,6 +48,28 @@ def test_a_parabola_is_highest_where_its_equalities_hold(n_equalities, rng):
     np.testing.assert_allclose(on @ x, b, rtol=1e-9)
     information = (root.T @ root)[np.ix_(support, support)]
     np.testing.assert_allclose(information @ x + multipliers @ on, g[support], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_secret_at_a_time_leads_to_the_maximum_as_well(seed):
+    rng = np.random.default_rng(seed)
+    root, g, w = rng.normal(size=(9, 7)), rng.normal(size=7), rng.random(7)
+    information = root.T @ root
+    theta = rng.dirichlet(np.full(7, 0.3))
+    theta[theta < 0.05] = 0
+    theta /= theta.sum()
+    equalities = np.array([np.ones(7), w])
+    problem = information, g, equalities, equalities @ theta, np.full(7, True)
+    one_by_one = maximum_by_active_sets(*problem, theta.copy(), np.zeros(7, bool))
+    ended, by_blocks = maximum_by_blocks(*problem, theta > 0)
+    centre = np.linalg.solve(information, g)
+    constraints = [
+        {"type": "eq", "fun": lambda x, a=a, b=b: a @ x - b}
+        for a, b in zip(equalities, equalities @ theta, strict=True)
+    ]
+    right = (centre @ g - by_slsqp(information, centre, constraints, 7)) / 2
+    assert one_by_one == pytest.approx(right, abs=1e-7)
+    assert not ended or by_blocks == pytest.approx(right, abs=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -220,6 +220,8 @@ def maximum_by_active_sets(
     """
     gradient = np.empty(g.size)
     tolerance = SIGN_TOLERANCE * largest_size(g)
+    # A secret that leaves before the others have moved would come back at once, and so on.
+    came_in_vain = np.zeros(g.size, np.bool_)
     for j in range(g.size):
         basic[j] = x[j] > 0
     value = 0.0
@@ -227,12 +229,18 @@ def maximum_by_active_sets(
         support = members(basic)
         y, mu = solve_on_support(information, g, equalities, b, support)
         step, leaving = 1.0, -1
+        # On a support that the equalities determine, the rounding of 0 is no reason to leave it.
+        rounding = SIGN_TOLERANCE * largest_size(y)
         for i in range(support.size):
-            if y[i] < 0 and x[support[i]] < step * (x[support[i]] - y[i]):
+            if y[i] < -rounding and x[support[i]] < step * (x[support[i]] - y[i]):
                 step, leaving = x[support[i]] / (x[support[i]] - y[i]), i
         for i in range(support.size):
-            x[support[i]] += step * (y[i] - x[support[i]])
+            change = step * (y[i] - x[support[i]])
+            x[support[i]] += change
+            if abs(change) > rounding:
+                came_in_vain[:] = False
         if leaving >= 0:
+            came_in_vain[support[leaving]] = step == 0
             x[support[leaving]] = 0.0
             basic[support[leaving]] = False
             continue
@@ -240,7 +248,8 @@ def maximum_by_active_sets(
         remaining_gradient(information, g, equalities, mu, y, support, gradient)
         entering, steepest = -1, tolerance
         for j in range(g.size):
-            if allowed[j] and not basic[j] and gradient[j] > steepest:
+            may_enter = allowed[j] and not basic[j] and not came_in_vain[j]
+            if may_enter and gradient[j] > steepest:
                 entering, steepest = j, gradient[j]
         if entering < 0:
             break
