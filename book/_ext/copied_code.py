@@ -15,6 +15,25 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 
+class Generators(ast.NodeTransformer):
+    """Comprehensions as generators, whose names are their own in every version of Python."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Write a generator of the same elements, or of the keys and values."""
+        super().generic_visit(node)
+        if isinstance(node, (ast.ListComp, ast.SetComp)):
+            return ast.GeneratorExp(node.elt, node.generators)
+        if isinstance(node, ast.DictComp):
+            return ast.GeneratorExp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
+        return node
+
+
+def symbols_of(source: str) -> symtable.SymbolTable:
+    """The table of the names of a cell."""
+    tree = ast.fix_missing_locations(Generators().visit(ast.parse(source)))
+    return symtable.symtable(ast.unparse(tree), "cell", "exec")
+
+
 def used(table: symtable.SymbolTable) -> set[str]:
     """The names that code uses; of a function, only those that it does not define itself."""
     own = table.get_name() == "top"
@@ -24,7 +43,7 @@ def used(table: symtable.SymbolTable) -> set[str]:
 
 def given(source: str) -> set[str]:
     """The names to which a cell gives a value, or of whose values it changes a part."""
-    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    symbols = symbols_of(source).get_symbols()
     parts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript)]
     changed = {ast.unparse(node.value) for node in parts if isinstance(node.ctx, ast.Store)}
     return changed | {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
@@ -36,7 +55,7 @@ def needed(sources: list[str]) -> list[set[int]]:
     found: list[set[int]] = []
     for number, source in enumerate(sources):
         try:
-            names, gives = used(symtable.symtable(source, "cell", "exec")), given(source)
+            names, gives = used(symbols_of(source)), given(source)
         except SyntaxError:  # a command: it may need anything, such as a file that a cell wrote
             found.append(set(range(number)))
             continue

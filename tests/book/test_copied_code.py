@@ -18,6 +18,7 @@ FIRST = "import numpy as np\nSEED = 7"
         ([FIRST, "z = {}", "z['a'] = SEED", "z"], {0, 1, 2}),
         ([FIRST, "for row in z:\n    w = row", "lambda v: v + w"], {1}),
         ([FIRST, "a = 1", "[a for a in range(3)]"], set()),
+        ([FIRST, "a = 1", "b = 1", "{a: c for a in range(b) for c in {a for a in [b]}}"], {2}),
         ([FIRST, "import ibukit as ik", "!ibukit --help"], {0, 1}),
         ([FIRST], set()),
     ],

@@ -16,8 +16,12 @@ from ibukit._ground import numba_cache
 PACKAGE = Path(ik.__file__).parent
 # The first import loads the modules of others, which another user may not be allowed to read; the
 # second is that of the copy, by this user.
+# With another start method a lock that a module made as the first user would be taken away last.
 CHILD = """
-import os, sys
+import multiprocessing, os, sys
+
+if os.name == "posix":
+    multiprocessing.set_start_method("fork")
 
 def work():
     import ibukit as ik
