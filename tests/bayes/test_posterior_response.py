@@ -3,6 +3,8 @@ right for any size, or an error by name, and for k-RR only.
 """
 
 import importlib
+import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -315,3 +317,18 @@ def test_the_exponent_is_right_on_both_sides_of_where_its_series_ends():
         )
         # the series to the last digits; beyond it the difference loses three
         assert bend == pytest.approx(float(exact), rel=1e-15 if x < 0.1 else 1e-12, abs=0)
+
+
+def test_a_coarse_first_step_is_halved_until_the_means_are_the_same(monkeypatch):
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([20, 9, 4])
+    fine = ik.posterior(tally, 0.7)
+    monkeypatch.setattr(response, "STEP_PER_WIDTH", 16 * response.STEP_PER_WIDTH)
+    assert_same(ik.posterior(tally, 0.7), fine, 1e-9)
+
+
+@pytest.mark.parametrize("b", [1000.0, 1010.0, 1500.0])
+def test_stirlings_series_has_all_digits_from_its_least_sum_on(b):
+    prior = round(response.MIN_STIRLING)
+    with localcontext(prec=60):
+        exact = Decimal(math.factorial(prior - 1)).ln() + Decimal(b) - prior * Decimal(b).ln()
+    assert response._log_centre(float(prior), b) == pytest.approx(float(exact), abs=5e-13)

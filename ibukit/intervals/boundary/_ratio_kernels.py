@@ -229,7 +229,7 @@ def maximum_by_active_sets(
         support = members(basic)
         y, mu = solve_on_support(information, g, equalities, b, support)
         step, leaving = 1.0, -1
-        # On a support that the equalities determine, the rounding of 0 is no reason to leave it.
+        # Where the equalities determine all masses, the rounding of 0 is not a reason to leave.
         rounding = SIGN_TOLERANCE * largest_size(y)
         for i in range(support.size):
             if y[i] < -rounding and x[support[i]] < step * (x[support[i]] - y[i]):
