@@ -81,6 +81,17 @@ def test_check_tells_levels_and_identifiability(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    "option", ["--epsilon", "--k", "--first", "--rows", "--cols", "--cell-size", "--bounds"]
+)
+def test_a_matrix_has_its_own_secrets_and_level(option, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.csv").write_text("0.9,0.1\n0.3,0.7\n")
+    value = "0,0,1,1" if option == "--bounds" else "2"
+    assert main(["check", "m.csv", option, value]) == 2
+    assert f"{option} does not apply with --mechanism m.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("m.csv", "0.5,0.5\n0.5,x\n", ["line 2", "column 2", "'x'"]),

@@ -2,6 +2,8 @@
 where they can be listed, and columns that climb.
 """
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,7 @@ from ibukit.design.optimal.grids.local_search import (
     within_bounds,
 )
 from ibukit.design.optimal.grids.patch_forms import PatchForm, first_patch_form
-from ibukit.design.optimal.grids.patch_relaxation import solve_patch_relaxation
+from ibukit.design.optimal.grids.patch_relaxation import _Image, solve_patch_relaxation
 from ibukit.design.optimal.grids.patches import Patch, patches_of
 from ibukit.design.optimal.path_neighbours import Tangent
 from ibukit.fisher_information import contrasts
@@ -245,3 +247,21 @@ def test_where_the_method_finds_nothing_the_first_forms_prove_little(monkeypatch
         < solve_patch_relaxation(distances, theta, measure_of(10)).bound
         <= exact(distances, theta)
     )
+
+
+def test_the_violated_products_are_those_below_what_privacy_leaves(rng):
+    places, basis = np.arange(5.0), rng.normal(size=(5, 2))
+    distances, theta = np.abs(places[:, None] - places), np.full(5, 0.2)
+    image = _Image.of(np.arange(5), distances, theta, basis, [])
+    information = np.array([[3.0, -1.0], [-1.0, 2.0]])
+    across = basis - theta @ basis
+    second = 1 + across @ information @ across.T
+    expected = {
+        (x, y)
+        for x in range(5)
+        for y in range(5)
+        if second[y, x] < math.exp(-distances[y, x]) * second[x, x]
+    }
+    found = image.violated(np.arange(5), information)
+    assert {tuple(ends) for ends in found.tolist()} == expected
+    assert 0 < len(expected) < 20
