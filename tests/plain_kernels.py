@@ -26,6 +26,7 @@ from test_bloom_rappor import SMALL as FILTERS
 from test_bloom_rappor import written_out as filters_written_out
 from test_boundary import (
     test_a_parabola_is_highest_where_its_equalities_hold,  # noqa: F401 - run here, too
+    test_blocks_lead_to_the_maximum_of_most_problems,  # noqa: F401
     test_drawn_ratios_are_those_of_another_solver,  # noqa: F401
     test_one_secret_at_a_time_leads_to_the_maximum_as_well,  # noqa: F401
 )

@@ -225,11 +225,11 @@ def test_a_summary_says_so_where_an_exact_sum_had_to_be_drawn(monkeypatch):
 
 @pytest.mark.usefixtures("short_chains")
 def test_a_summary_says_how_far_drawn_ends_may_be_off():
-    exact, drawn = ([[1, 0, 0]], [[1, 0, 0], [0, 1, 3]])
+    exact, drawn = ([[1, 0, 0]], [[1, 0, 0], [0, 1, 3], [0, 1, 4]])
     summary = ik.mle(SMALL).summary(0.9, of=drawn, method="credible")
     (said,) = (warning for warning in summary.warnings if "Gibbs" in warning)
     assert said.startswith(
-        "1 of 2 intervals are quantiles of Gibbs draws: their ends have Monte-Carlo standard errors"
+        "2 of 3 intervals are quantiles of Gibbs draws: their ends have Monte-Carlo standard errors"
     )
     assert not any(
         "Gibbs" in warning

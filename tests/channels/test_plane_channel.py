@@ -380,3 +380,15 @@ def test_a_probability_that_is_summed_directly_is_lowered_by_less_than_a_transfo
     assert 0.25 * (1 - 1e-12) < transformed < summed < 0.25 * (1 - 20 * UNIT_ROUNDOFF)
     # Of too many only the heavy mass is summed directly.
     assert margins.lowered(job, values, 1.0, 1.0, weak, too_many=True)[1] < summed
+
+
+def test_sums_term_by_term_are_lowered_by_their_rounding(rng):
+    grid = ik.Grid(3, 4)
+    channel = plane.row_normalised(grid, 1.0, np.arange(12))
+    mass = rng.random((3, 4))
+    margins = SimpleNamespace(sharp=True, lowered=lambda *_: np.zeros(12))
+    job = SimpleNamespace(reports=slice(None))
+    lower = channel._lowered(margins, job, np.ones(12), mass, np.arange(0), 1.0)
+    sums = channel._direct_sums(mass.ravel(), np.arange(12))
+    assert (sums * (1 - 1e-13) < lower).all()
+    assert (lower < sums * (1 - 12 * UNIT_ROUNDOFF)).all()

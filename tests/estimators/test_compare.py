@@ -8,6 +8,7 @@ from scipy.optimize import brentq, minimize
 from scipy.stats import chi2, chi2_contingency, norm
 
 import ibukit as ik
+from ibukit.intervals.comparison.methods import fieller
 
 # every report is its secret
 PLAIN = ik.MatrixMechanism(np.eye(2), ["no", "yes"])
@@ -314,3 +315,7 @@ def test_intervals_cover_and_p_values_reject_at_their_level(method, theta, least
     assert least <= np.mean(covered) <= most
     assert least <= np.mean(ratios) <= most
     assert 1 - most <= np.mean(rejected) <= 1 - least
+
+
+def test_a_difference_that_is_surely_0_has_the_ratio_0():
+    assert fieller(0.0, 0.25, 0.0, 0.125) == (0.0, 0.0)

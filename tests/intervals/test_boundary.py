@@ -50,6 +50,17 @@ def test_a_parabola_is_highest_where_its_equalities_hold(n_equalities, rng):
     np.testing.assert_allclose(information @ x + multipliers @ on, g[support], rtol=1e-9)
 
 
+def test_blocks_lead_to_the_maximum_of_most_problems():
+    ended = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        root, g = rng.normal(size=(9, 7)), rng.normal(size=7)
+        theta = rng.dirichlet(np.ones(7))
+        problem = root.T @ root, g, np.ones((1, 7)), np.ones(1), np.full(7, True)
+        ended += maximum_by_blocks(*problem, theta > 0)[0]
+    assert ended >= 35
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_one_secret_at_a_time_leads_to_the_maximum_as_well(seed):
     rng = np.random.default_rng(seed)
