@@ -392,3 +392,11 @@ def test_sums_term_by_term_are_lowered_by_their_rounding(rng):
     sums = channel._direct_sums(mass.ravel(), np.arange(12))
     assert (sums * (1 - 1e-13) < lower).all()
     assert (lower < sums * (1 - 12 * UNIT_ROUNDOFF)).all()
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5, 8, 9])
+@pytest.mark.parametrize("cols", [4, 6, 12, 15])
+def test_no_offset_within_reach_wraps_around_onto_another(rows, cols):
+    channel = plane.row_normalised(ik.Grid(rows, cols), 1.0, np.arange(rows * cols))
+    offsets = zip(channel._lengths, channel._largest_offsets, channel._reach, strict=True)
+    assert all(length > largest + reach for length, largest, reach in offsets)

@@ -266,3 +266,13 @@ def test_boxes_and_bets_are_as_wide_as_the_docstring_says(law):
     assert 1.5 < betting[0] < 1.8
     assert 5 < boxes[1] < 8
     assert 1.8 < betting[1] < 2.2
+
+
+def test_questions_of_one_event_and_others_are_answered_together():
+    estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([30, 14, 6]))
+    questions = [[1, 0, 0], [0.1, 0.5, 0.9]]
+    lower, upper = estimate.interval(of=questions, method="guaranteed")
+    for row, question in enumerate(questions):
+        alone = estimate.interval(of=question, method="guaranteed")
+        assert (lower[row], upper[row]) == pytest.approx(alone, abs=1e-9)
+    assert (lower < upper).all()

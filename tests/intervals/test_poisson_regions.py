@@ -1,5 +1,7 @@
 """Regions of Poisson counts over a background, against SciPy and closed forms."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq, linprog, minimize, minimize_scalar
@@ -7,7 +9,7 @@ from scipy.stats import chi2, norm
 
 from ibukit.intervals.line_maximum import least_maximum
 from ibukit.intervals.poisson.boxes import GarwoodRegion
-from ibukit.intervals.poisson.model import PoissonModel
+from ibukit.intervals.poisson.model import PoissonModel, cut_at_zero
 from ibukit.intervals.poisson.profile import PoissonProfile
 
 HALF = norm.ppf(0.975) ** 2 / 2
@@ -226,3 +228,9 @@ def test_intervals_cover(kind, least):
     error = np.sqrt(least * (1 - least) / repetitions)
     assert (covered / repetitions >= least - 4 * error).all(), covered / repetitions
     assert (shares / repetitions >= least - 4 * error).all(), shares / repetitions
+
+
+def test_an_end_of_0_has_no_sign():
+    both = SimpleNamespace(least=np.array([-1.0]), most=np.array([1.0]))
+    for end in cut_at_zero(np.array([-0.0]), np.array([-0.0]), both):
+        assert not np.signbit(end).any()
