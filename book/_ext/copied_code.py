@@ -28,7 +28,7 @@ class Generators(ast.NodeTransformer):
         return node
 
 
-def symbols_of(source: str) -> symtable.SymbolTable:
+def table_of(source: str) -> symtable.SymbolTable:
     """The table of the names of a cell."""
     tree = ast.fix_missing_locations(Generators().visit(ast.parse(source)))
     return symtable.symtable(ast.unparse(tree), "cell", "exec")
@@ -41,12 +41,13 @@ def used(table: symtable.SymbolTable) -> set[str]:
     return names.union(*map(used, table.get_children()))
 
 
-def given(source: str) -> set[str]:
+def given(source: str, table: symtable.SymbolTable) -> set[str]:
     """The names to which a cell gives a value, or of whose values it changes a part."""
-    symbols = symbols_of(source).get_symbols()
     parts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript)]
     changed = {ast.unparse(node.value) for node in parts if isinstance(node.ctx, ast.Store)}
-    return changed | {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
+    return changed | {
+        s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()
+    }
 
 
 def needed(sources: list[str]) -> list[set[int]]:
@@ -55,13 +56,13 @@ def needed(sources: list[str]) -> list[set[int]]:
     found: list[set[int]] = []
     for number, source in enumerate(sources):
         try:
-            names, gives = used(symbols_of(source)), given(source)
+            table = table_of(source)
         except SyntaxError:  # a command: it may need anything, such as a file that a cell wrote
             found.append(set(range(number)))
             continue
-        needs = set().union(*(givers.get(name, ()) for name in names))
+        needs = set().union(*(givers.get(name, ()) for name in used(table)))
         found.append(needs.union(*(found[other] for other in needs)))
-        for name in gives:
+        for name in given(source, table):
             givers[name] = {*givers.get(name, ()), number}
     return found
 

@@ -9,7 +9,6 @@ import ibukit as ik
 from ibukit.channels import DenseChannel, ResponseChannel, ResponsePoolChannel, StackedChannel
 from ibukit.channels.pools import response_pools
 from ibukit.solvers.maximum import maximise
-from ibukit.solvers.problem import Problem
 
 K = 9
 SEEN = np.arange(K)
@@ -98,10 +97,8 @@ def test_one_secret_more_than_is_pooled_has_the_same_answer(rng):
         channels = [part.channel for part in tally.parts]
         ends = np.cumsum([0, *(channel.size for channel in channels)])
         alone = sum(
-            Problem(channel, tally.counts[a:b]).channel.score(
-                found.distribution, tally.counts[a:b]
-            ).log_likelihood
+            channel.score(found.distribution, tally.counts[a:b]).log_likelihood
             for channel, (a, b) in zip(channels, pairwise(ends), strict=True)
-        )  # fmt: skip
+        )
         whole = tally.operator.score(found.distribution, tally.counts).log_likelihood
         np.testing.assert_allclose(whole, alone, rtol=1e-13)

@@ -16,7 +16,8 @@ from ibukit._ground import numba_cache
 PACKAGE = Path(ik.__file__).parent
 # The first import loads the modules of others, which another user may not be allowed to read; the
 # second is that of the copy, by this user.
-# With another start method a lock that a module made as the first user would be taken away last.
+# With other start methods a lock that a module makes for the first user is removed at the end,
+# which the second user may not do.
 CHILD = """
 import multiprocessing, os, sys
 
