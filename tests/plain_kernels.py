@@ -40,6 +40,9 @@ from test_kernels import (
     test_every_bit_of_every_byte,  # noqa: F401 - run here, too
     test_sweep_with_steps,  # noqa: F401
 )
+from test_line_pools import (
+    test_loops_are_sums_of_the_terms_written_out,  # noqa: F401 - run here, too
+)
 from test_listed_region import (
     TWO_SECRETS,
     test_fits_are_proved_and_attained_whatever_was_not_seen,  # noqa: F401 - run here, too

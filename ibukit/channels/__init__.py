@@ -10,6 +10,7 @@ from ibukit.channels.line import LineChannel as LineChannel
 from ibukit.channels.lookup import LookupChannel as LookupChannel
 from ibukit.channels.plane import PlaneChannel as PlaneChannel
 from ibukit.channels.pools.bit_pools import BitPoolChannel as BitPoolChannel
+from ibukit.channels.pools.line_pools import LinePoolChannel as LinePoolChannel
 from ibukit.channels.pools.response_pools import ResponsePoolChannel as ResponsePoolChannel
 from ibukit.channels.response import ResponseChannel as ResponseChannel
 from ibukit.channels.signs.hadamard import HadamardChannel as HadamardChannel

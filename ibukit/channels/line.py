@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,19 +88,16 @@ class LineChannel(Channel):
 
     @override
     def upper_score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        # A term may take k steps, but a term of many steps is small: so steps are counted as well.
         y, steps = SWEEPS.for_size(self.k).sweep_with_steps(theta, self.decay)
-        p = y[self.positions] * self.scale
-        least = float(p.min())
-        if not least > 0:
+
+        def back(w: Floats) -> tuple[Floats, Floats]:
+            scattered = np.bincount(self.positions, w, self.k).astype(np.float64)
+            return SWEEPS.for_size(self.k).sweep_with_steps(scattered, self.decay)
+
+        sums = y[self.positions], steps[self.positions]
+        score = upper_score_of_sweeps(sums, self.scale, counts, back, self.k)
+        if score is None:
             return self.score(theta, counts)
-        error = STEP_ERROR * steps[self.positions] * self.scale
-        lower = p * (1 - gamma(8) - underflow(self.k, least)) - error
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            weights = counts / np.maximum(lower, 0.0) * self.scale
-        scattered = np.bincount(self.positions, weights, self.k).astype(np.float64)
-        g, steps = SWEEPS.for_size(self.k).sweep_with_steps(scattered, self.decay)
-        score = Score(float(counts @ np.log(p)), g + STEP_ERROR * steps, least)
         return score.raised(gamma(most_at_a_place(self.positions, self.k) + 12))
 
     @override
@@ -109,9 +107,9 @@ class LineChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        scattered = np.bincount(self.positions, weights * self.scale**2, self.k).astype(np.float64)
+        line = np.array([self.decay]), np.array([0, self.size]), self.positions
         # The upper triangle in C order is the lower one in Fortran order.
-        _gram_kernels.add_line(total.T, scattered, self.decay)
+        _gram_kernels.add_lines(total.T, weights * self.scale**2, *line)
 
     @override
     def take(self, reports: slice | Ints) -> LineChannel:
@@ -124,6 +122,31 @@ class LineChannel(Channel):
     @override
     def scaled(self, factor: Floats) -> LineChannel:
         return replace(self, scale=self.scale * factor)
+
+
+def upper_score_of_sweeps(
+    sums: tuple[Floats, Floats],
+    scale: Floats,
+    counts: Floats | Ints,
+    back: Callable[[Floats], tuple[Floats, Floats]],
+    k: int,
+) -> Score | None:
+    """Bound the score of reports that are read off sweeps, but for the rounding of sums over them.
+
+    A term may take k steps, but a term of many steps is small, so steps are counted as well: `sums`
+    are the sums at the reports, without `scale`, and these sums with each term times its number of
+    steps, and `back` carries weights on the reports to both sums at the secrets. None if a report
+    has no probability.
+    """
+    p, error = sums[0] * scale, STEP_ERROR * sums[1] * scale
+    least = float(p.min())
+    if not least > 0:
+        return None
+    lower = p * (1 - gamma(8) - underflow(k, least)) - error
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        weights = counts / np.maximum(lower, 0.0) * scale
+    g, steps = back(weights)
+    return Score(float(counts @ np.log(p)), g + STEP_ERROR * steps, least)
 
 
 def most_at_a_place(places: Ints, size: int) -> int:

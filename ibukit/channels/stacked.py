@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.rounding import gamma
 from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_scores
-from ibukit.channels.pools import bit_pools, response_pools
+from ibukit.channels.pools import bit_pools, line_pools, response_pools
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,8 @@ class StackedChannel(Channel):
     def blocks(self) -> tuple[Channel, ...]:
         """The channels in order; small neighbours of one kind are pooled into one."""
         blocks: list[Channel] = []
-        for pool_of, run in groupby(self.channels, _pool_of):
-            channels: list[Any] = list(run)
-            blocks += [pool_of(channels)] if pool_of and len(channels) > 1 else channels
+        for pool, run in groupby(self.channels, _pool_of):
+            blocks += pool(list(run))
         return tuple(blocks)
 
     @override
@@ -109,10 +108,12 @@ class StackedChannel(Channel):
             start += block.size
 
 
-def _pool_of(channel: Channel) -> Callable[[list[Any]], Channel] | None:
-    """Return what pools the channel with neighbours of its kind, or None."""
+def _pool_of(channel: Channel) -> Callable[[list[Any]], list[Any]]:
+    """Return what pools the channel with neighbours of its kind, where that pays."""
     if bit_pools.can_be_pooled(channel):
-        return bit_pools.BitPoolChannel.of
+        return bit_pools.pooled
     if response_pools.can_be_pooled(channel):
-        return response_pools.ResponsePoolChannel.of
-    return None
+        return response_pools.pooled
+    if line_pools.can_be_pooled(channel):
+        return line_pools.pooled
+    return list

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -43,6 +44,14 @@ def can_solve_in_secrets(k: int, s: int) -> bool:
     return k <= min(max_factorised_order(), max(MAX_SECRETS_PER_REPORT * s, MIN_K_WITHOUT_REPORTS))
 
 
+class Support(NamedTuple):
+    """A channel on some secrets alone: both linear maps, and the lower triangle of a gram."""
+
+    forward: Callable[[Floats], Floats]
+    adjoint: Callable[[Floats], Floats]
+    gram: Callable[[Floats], Floats]
+
+
 class NormalEquations(Model):
     """A channel whose normal equations can be formed, with a largest entry of 1 in each column."""
 
@@ -51,6 +60,13 @@ class NormalEquations(Model):
         total = np.zeros((self.k, self.k), order="F")
         self.channel.add_gram(total, w)
         return total if rows is None else np.asfortranarray(total[np.ix_(rows, rows)])
+
+    def support(self, which: Ints) -> Support | None:
+        """The system g = 1 on some secrets; None if their rows would take too much memory."""
+        if len(which) * self.channel.size > MAX_SUPPORT_ENTRIES:
+            return None
+        rows = DenseChannel(self.rows(which))
+        return Support(rows.forward, rows.adjoint, lambda w: lower_gram(rows.columns, w))
 
     def diagonal(self, w: Floats) -> Floats:
         """Upper bound on the diagonal of M diag(w) M^T: entries are at most 1, so M^2 <= M."""
@@ -174,7 +190,12 @@ class DenseModel(NormalEquations):
 
 
 def cross_over(
-    model: Model, q: Floats, theta: Floats, s: Floats, tol: float, solve: LinearSolve | None = None
+    model: NormalEquations,
+    q: Floats,
+    theta: Floats,
+    s: Floats,
+    tol: float,
+    solve: LinearSolve | None = None,
 ) -> tuple[float, Floats]:
     """Guess the support from theta > s and solve g = 1 on it by Newton's method; zeros elsewhere.
 
@@ -187,9 +208,9 @@ def cross_over(
     point = np.where(on, theta, 0.0)
     for _ in range(6):
         size = int(on.sum())
-        if not 0 < size <= len(q) or size * len(q) > MAX_SUPPORT_ENTRIES:
+        support = model.support(np.flatnonzero(on)) if 0 < size <= len(q) else None
+        if support is None:
             return failure
-        support = DenseChannel(model.rows(np.flatnonzero(on)))
         reached = _newton(support, q, point[on] / point.sum(), solve)
         solve = None
         if reached is None:
@@ -209,7 +230,7 @@ def cross_over(
 
 
 def _newton(
-    support: DenseChannel, q: Floats, x: Floats, solve: LinearSolve | None = None
+    support: Support, q: Floats, x: Floats, solve: LinearSolve | None = None
 ) -> tuple[Floats, bool] | None:
     """Solve M (q / x M) = 1 for x; return x and whether it stopped at a negative coordinate.
 
@@ -226,7 +247,7 @@ def _newton(
             break
         # A factor is used again as long as it gains two digits a step.
         if solve is None or worst > 1e-2 * worst_before:
-            solve = cholesky(lambda: lower_gram(support.columns, q / nu**2))  # noqa: B023 (called at once)
+            solve = cholesky(lambda: support.gram(q / nu**2))  # noqa: B023 (called at once)
             if solve is None:
                 return None
         worst_before = worst

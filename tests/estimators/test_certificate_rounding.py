@@ -13,6 +13,7 @@ from ibukit.channels import (
     BitPoolChannel,
     DenseChannel,
     LineChannel,
+    LinePoolChannel,
     ResponseChannel,
     ResponsePoolChannel,
     StackedChannel,
@@ -38,6 +39,10 @@ def entry(channel, x, z, number=Fraction):
     if isinstance(channel, LineChannel):
         steps = abs(x - int(channel.positions[z]))
         return number(channel.scale[z]) * number(channel.decay) ** steps
+    if isinstance(channel, LinePoolChannel):
+        steps = abs(x - int(channel.positions[z]))
+        line = int(np.searchsorted(channel.starts, z, side="right")) - 1
+        return number(channel.scale[z]) * number(channel.decays[line]) ** steps
     if isinstance(channel, BitChannel):
         is_set = channel.packed[z, x // 8] >> (7 - x % 8) & 1
         return number(channel.scale[z]) * number(channel.one if is_set else channel.zero)
@@ -105,6 +110,10 @@ def bits(rng, k, s):
     return BitChannel(k, packed, float(one), float(zero), rng.uniform(0.1, 1, s))
 
 
+def pool_of_lines(rng, k, s):
+    return LinePoolChannel.of([line(rng, k, s) for _ in range(4)])
+
+
 def pool_of_bits(rng, k, s):
     return BitPoolChannel.of([bits(rng, k, s) for _ in range(4)])
 
@@ -154,6 +163,7 @@ KINDS = {
     "FFT planes": planar,
     "pool of bits": pool_of_bits,
     "pool of k-RR": pool_of_responses,
+    "pool of lines": pool_of_lines,
 }
 
 

@@ -134,19 +134,23 @@ def test_other_channels_have_no_structure(rng):
 
 
 @given(
-    st.integers(1, 30),
-    st.sampled_from([0.0, 1e-300, 0.3, 0.999999, 1.0]) | st.floats(0, 1),
+    st.integers(1, 40),
+    st.lists(st.sampled_from([1e-300, 0.3, 0.999999, 1.0]) | st.floats(0, 1), max_size=4),
     st.integers(0, 2**32),
 )
-def test_gram_of_a_line(k, decay, seed):
+def test_gram_of_lines(k, decays, seed):
+    """Against the product written out, on both sides of the differences summed at once."""
     rng = np.random.default_rng(seed)
-    w = rng.random(k) * (rng.random(k) < 0.7)
+    sizes = rng.integers(0, k + 3, len(decays))
+    starts, positions = np.cumsum([0, *sizes]), rng.integers(0, k, sizes.sum())
+    w = rng.random(len(positions)) * (rng.random(len(positions)) < 0.7)
     before = rng.random((k, k))
     fast, slow = before.copy(), before.copy()
-    _gram_kernels.add_line(fast, w, decay)
-    source(_gram_kernels.add_line)(slow, w, decay)
+    lines = np.array(decays, dtype=float), starts, positions
+    _gram_kernels.add_lines(fast, w, *lines)
+    source(_gram_kernels.add_lines)(slow, w, *lines)
     np.testing.assert_allclose(fast, slow, rtol=1e-14)
-    kernel = decay ** np.abs(np.arange(k)[:, None] - np.arange(k))
+    kernel = np.repeat(lines[0], sizes) ** np.abs(np.arange(k)[:, None] - positions)
     upper = np.triu_indices(k)
     np.testing.assert_allclose(
         (fast - before)[upper], ((kernel * w) @ kernel.T)[upper], rtol=1e-11, atol=1e-14

@@ -142,3 +142,8 @@ def can_be_pooled(channel: Channel) -> bool:
     A class that inherits from `BitChannel` may mean something else by its bits.
     """
     return type(channel) is BitChannel and channel.packed.nbytes <= MAX_BYTES_POOLED
+
+
+def pooled(channels: list[BitChannel]) -> list[Channel]:
+    """The channels as one, if there are several."""
+    return [BitPoolChannel.of(channels)] if len(channels) > 1 else list[Channel](channels)

@@ -132,3 +132,8 @@ def can_be_pooled(channel: Channel) -> bool:
         and channel.diagonal >= channel.off
         and channel.diagonal > 0
     )
+
+
+def pooled(channels: list[ResponseChannel]) -> list[Channel]:
+    """The channels as one, if there are several."""
+    return [ResponsePoolChannel.of(channels)] if len(channels) > 1 else list[Channel](channels)
