@@ -1,5 +1,7 @@
 """What a copy button copies runs alone: the cell with the cells that it needs."""
 
+import re
+
 import nbformat
 import pytest
 from copied_code import needed
@@ -33,6 +35,7 @@ def test_every_shown_cell_runs_with_what_it_needs(stem, tmp_path):
     sources = [cell["source"] for cell in shown(read(stem))]
     book = nbformat.v4.new_notebook(metadata=notebooks.METADATA)
     for source, needs in zip(sources, needed(sources), strict=True):
-        pasted = "\n\n".join([*(sources[other] for other in sorted(needs)), source])
+        cells = [*(sources[other] for other in sorted(needs)), source]
+        pasted = "\n\n".join(re.sub(r"^%%.*\n", "", cell) for cell in cells)
         book.cells += map(nbformat.v4.new_code_cell, ["%reset -f", pasted])
     notebooks.execute(book, tmp_path)

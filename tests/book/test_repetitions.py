@@ -62,6 +62,11 @@ def test_distances_are_those_of_estimates():
         assert set(row["status"].split()) <= ended, stem
 
 
+# A loop that two machines leave in different ways, as *The same numbers on every machine* says: the
+# chapter prints a bound, and asserts it.
+SEPARATE_WAYS = ", both certified;"
+
+
 def people_of(laws, seed, n):
     line = ik.Line(0, len(laws) - 1)
     return ik.datasets.Dataset(
@@ -119,8 +124,13 @@ def test_all_distances_made_anew(chapter, tmp_path):
     made = {repetitions.key(row): numbers(row) for row in repetitions.read(tmp_path / "made.csv")}
     stored = {repetitions.key(row): numbers(row) for stem, row in ALL if stem == chapter}
     assert set(made) == set(stored)
+    kept_apart = [key for key in stored if SEPARATE_WAYS in key[0]]
+    assert len(kept_apart) == (4 if chapter == "privic-measured" else 0)
     for key, values in stored.items():
-        assert made[key] == pytest.approx(values, rel=10 * NEARLY, abs=1e-9), key
+        if key in kept_apart:
+            assert made[key].shape == values.shape
+        else:
+            assert made[key] == pytest.approx(values, rel=10 * NEARLY, abs=1e-9), key
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ LOOPS = InterpretUntilWorthCompiling(_line_pool_kernels, "at_reports", POSITIONS
 
 @dataclass(frozen=True, eq=False)
 class LinePoolChannel(Channel):
-    r"""Geometric noise of many mechanisms on one line, two recursive sweeps for each of them.
+    r"""Geometric noise of many mechanisms on one line, two sweeps for each of them.
 
     .. math:: M_{xz}=\mathrm{scale}_z\,\mathrm{decay}_i^{|x-\mathrm{position}_z|}
         \quad\text{for a report } z \text{ of mechanism } i.
