@@ -34,7 +34,7 @@ REFUSED = "refused, with an error that names the first of them"
 
 DOORS = {
     "Mechanism.tally": Door(
-        "one report after the other: labels in a list, an array, a Series or an Arrow array, or "
+        "one report after another: labels in a list, an array, a Series or an Arrow array, or "
         "codes with `codes=True`. Rows of bits may also be strings, such as "
         '"0101", or "0x05" in hexadecimal digits; if a report consists of a number and some bits, '
         "the number comes first. Over a grid reports are pairs (row, column), or points in the "
@@ -117,7 +117,7 @@ DOORS = {
         REFUSED,
     ),
     "unfold": Door(
-        "counts in bins, which may be expected or weighted counts, and a matrix. Frames and Series"
+        "counts in bins, expected and weighted ones included, and a matrix. Frames and Series"
         " are read by their labels, arrays by position. Two-dimensional bins need either a "
         "four-dimensional matrix or labels",
         REFUSED,
