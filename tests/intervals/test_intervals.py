@@ -99,7 +99,7 @@ def test_a_conic_solver_ends_where_the_profile_does():
     assert len(recorded) == 500
     for seed, *ends in recorded.tolist():
         tally, w = instance(int(seed))
-        found = ik.mle(tally).interval(LEVEL, of=w)
+        found = ik.mle(tally).interval(LEVEL, of=w, method="profile")
         assert found == pytest.approx(ends, abs=1e-6 * np.ptp(w)), seed
 
 
