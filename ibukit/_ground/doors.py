@@ -64,7 +64,7 @@ DOORS = {
         "points in the plane: a frame with the columns x and y, in the grid's unit from its "
         "south-west corner, or lat and lon (also latitude, longitude, lng), in degrees; a "
         "GeoSeries or GeoDataFrame with a CRS; an array of (x, y), which is refused if its points "
-        "lie outside the grid but would lie inside it if read as degrees",
+        "lie outside the grid but, read as degrees, would lie inside",
         "refused, counted where they are, or left out; the argument `outside` decides",
         REFUSED,
         {"outside": ("raise", "keep", "drop")},
