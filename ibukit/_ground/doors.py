@@ -53,9 +53,9 @@ DOORS = {
     "Grid.locate": Door(
         "points: a GeoSeries or GeoDataFrame with a coordinate reference system (CRS); a frame "
         "with the columns lat and lon (also latitude, longitude, lng), in degrees, or x and y, in "
-        "the grid's unit from its south-west corner; an array of (lat, lon). Mechanisms take the "
-        "codes that `locate` returns if you say `codes=True`; `Mechanism.tally` also reads points "
-        "in all these forms",
+        "the grid's unit from its south-west corner; an array of (lat, lon). With `codes=True` "
+        "mechanisms take the codes that `locate` returns; `Mechanism.tally` also reads points in "
+        "all these forms",
         "refused, moved to the nearest cell, or left out; the argument `outside` decides",
         REFUSED,
         {"outside": ("raise", "nearest", "drop")},
