@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.channels import DenseChannel, LineChannel, LinePoolChannel, StackedChannel
+from ibukit.channels import DenseChannel, LineChannel, LinePoolChannel
 from ibukit.channels.pools import _line_pool_kernels, line_pools
-from ibukit.solvers.maximum import maximise
 from test_kernels import source
+from test_response_pools import check_maximiser, stacked
 
 K, M = 9, 6
 SECRETS = np.arange(K)
@@ -28,11 +28,6 @@ def lines(rng):
         LineChannel(K, decay, rng.integers(0, K, size), rng.random(size))
         for decay, size in zip(rng.uniform(0, 1, len(sizes)), sizes, strict=True)
     ]
-
-
-def stacked(*channels):
-    sizes = [channel.size for channel in channels]
-    return StackedChannel(channels, channels[0].k, tuple(np.cumsum(sizes)[:-1].tolist()))
 
 
 def test_a_pool_is_each_mechanisms_own_rows(rng):
@@ -96,12 +91,7 @@ def test_a_pool_has_the_maximiser_of_its_rows_written_out(method, rng):
         for kind in (ik.TruncatedGeometric, ik.LinearGeometric)
     )
     assert [type(block) for block in tally.operator.blocks] == [LinePoolChannel]
-    estimate = ik.mle(tally, tol=1e-11, method=method)
-    rows = DenseChannel(tally.matrix())
-    peer = maximise(rows, tally.counts, 1e-12, "dense").theta
-    np.testing.assert_allclose(estimate.distribution, peer, atol=2e-5)
-    g = rows.adjoint(tally.frequencies / rows.forward(estimate.distribution))
-    assert np.log(g.max()) <= 1e-11
+    check_maximiser(tally, method)
 
 
 def test_one_line_is_no_pool(monkeypatch):
