@@ -128,6 +128,17 @@ def test_gram_diagonal_and_rows_of_a_pool(pool, rows, rng):
     np.testing.assert_allclose(np.tril(again), np.tril(expected), rtol=1e-12)
 
 
+@pools
+def test_a_support_is_the_pool_on_some_secrets(pool, rng):
+    """With a matrix in the pool from its rows, without one from passes over all secrets."""
+    _, model, matrix = pooled(pool, rng)
+    which, x, w = np.array([1, 2, 8]), rng.random(3), rng.random(matrix.shape[1])
+    support, rows = model.support(which), matrix[which]
+    np.testing.assert_allclose(support.forward(x), x @ rows, rtol=1e-13)
+    np.testing.assert_allclose(support.adjoint(w), rows @ w, rtol=1e-13)
+    np.testing.assert_allclose(np.tril(support.gram(w)), np.tril(rows * w @ rows.T), rtol=1e-12)
+
+
 def test_other_channels_have_no_structure(rng):
     channel, _ = bit_channel(rng)
     assert not isinstance(StackedChannel((channel,), 13, ()), STRUCTURED)
