@@ -338,7 +338,7 @@ class Posterior(arguments.ReadOnlyArrays):
         if not isinstance(self._law, Draws):
             raise ValueError(
                 "posterior must be drawn with method='gibbs' to have draws, got "
-                f"method={self.method!r}"
+                f"method={self.method!r}: call ik.posterior(tally, prior, method='gibbs')"
             )
         return self._law.values
 

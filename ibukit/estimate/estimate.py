@@ -761,7 +761,7 @@ class Estimate(ReadOnlyArrays):
         a share that was chosen after a look (the largest, all above a limit, a difference that was
         found by looking) does not have this level: with 100 equal shares under k-RR, epsilon 1 and
         2,000 reports, the profile interval of level 0.95 of the largest estimate covers in about
-        90 % of the tallies. `largest`, `band` and ``method="guaranteed", by="region"`` hold for
+        91 % of the tallies. `largest`, `band` and ``method="guaranteed", by="region"`` hold for
         whatever is chosen among all probabilities. "wald", "profile", "calibrated", "guaranteed"
         and "credible" notice where reports leave directions open. All methods take the mechanism
         for exactly known, unless its matrix was measured and it was made by
