@@ -338,7 +338,8 @@ class Posterior(arguments.ReadOnlyArrays):
         if not isinstance(self._law, Draws):
             raise ValueError(
                 "posterior must be drawn with method='gibbs' to have draws, got "
-                f"method={self.method!r}: call ik.posterior(tally, prior, method='gibbs')"
+                f"method={self.method!r}: "
+                "call ik.posterior(tally, prior, method='gibbs', rng=rng)"
             )
         return self._law.values
 

@@ -135,8 +135,11 @@ def test_draws_are_of_all_probabilities_together():
     with pytest.raises(
         ValueError,
         match=r"posterior must be drawn with method='gibbs' to have draws, got .*'exact'",
-    ):
+    ) as refused:
         ik.posterior(SMALL, 1.0).draws()
+    advice = str(refused.value).rpartition(": call ")[2]
+    given = {"ik": ik, "tally": SMALL, "prior": 1.0, "rng": np.random.default_rng(1)}
+    assert eval(advice, given).draws().shape == draws.shape
 
 
 def held(alpha, repetitions):

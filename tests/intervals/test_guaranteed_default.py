@@ -221,14 +221,11 @@ def held(mechanism, law, n, draws, target="distribution"):
             people = rng.multinomial(n, law)
         truth = w @ (law if target == "distribution" else people / n)
         tally = mechanism.simulate(people, rng)
-        inside, in_region = (
-            (low <= truth + 1e-12) & (truth - 1e-12 <= high)
-            for by in (None, "region")
-            for low, high in [
-                ik.mle(tally).interval(LEVEL, of=w, method="guaranteed", target=target, by=by)
-            ]
-        )
-        covered, together = covered + inside, together + in_region.all()
+        estimate, inside = ik.mle(tally), []
+        for by in (None, "region"):
+            low, high = estimate.interval(LEVEL, of=w, method="guaranteed", target=target, by=by)
+            inside.append((low <= truth + 1e-12) & (truth - 1e-12 <= high))
+        covered, together = covered + inside[0], together + inside[1].all()
     return covered / draws, together / draws
 
 
