@@ -7,6 +7,7 @@ concave in all of them jointly, so every solver and every certificate of the pac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,15 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.estimate import Estimate
 from ibukit.estimators import mle
-from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart
 
+# Least threshold of a likelihood ratio that is chosen, and the bound on the probability that honest
+# people exceed a chosen one.
+MIN_THRESHOLD, MAX_FALSE_ALARM = 20.0, 0.01
 # Gain in nats per report below which an explanation is better only by rounding.
 ROUNDING_OF_GAIN = 1e-12
 
@@ -89,6 +93,26 @@ class Scan(NamedTuple):
     """Largest gap of the computed maxima; at most `tol` unless one was missed."""
 
 
+def chosen_threshold(part: TallyPart, honest: Estimate) -> float:
+    """Return the likelihood ratio that honest people exceed with probability 1 % at most.
+
+    That is so if theta is known: with m possible reports the probability is at most
+    m exp(-threshold / 2). Where the possible reports are no finite list, m is estimated by the sum
+    of counts_z / (n p_z) over the reports seen, whose mean is m.
+    """
+    m = getattr(part.mechanism, "m", None)
+    log_m = math.log(m) if m else float(logsumexp(_excess(part, honest)))
+    return max(MIN_THRESHOLD, 2 * (log_m - math.log(MAX_FALSE_ALARM)))
+
+
+def _excess(part: TallyPart, honest: Estimate) -> Floats:
+    """Return log(q / p) of each report: how much more often it came than honest people send it."""
+    tally = Tally((part,))
+    # The factor that p leaves out may be too small for a double, so its logarithm is added.
+    p = np.log(tally.forward(honest.distribution)) + tally.log_scale
+    return np.asarray(np.log(tally.frequencies) - p)
+
+
 def scan(
     part: TallyPart, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()
 ) -> Scan:
@@ -102,12 +126,9 @@ def scan(
     # duality the ratio of y is at most 2 n (gap + q_y log(q_y / p_y)), where p_y is its probability
     # under theta. Reports are tried in the order of this bound, until the best ratio exceeds all
     # remaining bounds.
-    require_law([part.mechanism], "what adversaries would gain by a report")
     tally = Tally((part,))
     # Bounds of all likelihood ratios, from the honest estimate alone.
-    q, p = tally.frequencies, tally.forward(honest.distribution)
-    # The factor that p leaves out may be too small for a double, so its logarithm is added.
-    excess = np.log(q) - np.log(p) - tally.log_scale
+    q, excess = tally.frequencies, _excess(part, honest)
     most = 2 * tally.n * (honest.gap + q * np.maximum(excess, 0.0))
     most[list(but)] = 0.0
     suspect: Suspect | None = None

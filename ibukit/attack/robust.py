@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.attack._adversary import scan, with_adversaries
+from ibukit.attack._adversary import chosen_threshold, scan, with_adversaries
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import uniform
 from ibukit.domain.grid import Grid
+from ibukit.domain.report_kind import ReportKind
 from ibukit.domain.vectors import distribution_over
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
+from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart, single_part
 
 Report = Any
@@ -79,7 +81,7 @@ class RobustEstimate:
 
 def robust_mle(
     tally: Tally,
-    threshold: float = 20.0,
+    threshold: float | None = None,
     tol: float = 1e-9,
     stop: Gap | Change | Steps | Discrepancy | None = None,
     start: ArrayLike | None = None,
@@ -108,12 +110,16 @@ def robust_mle(
     ----------
     tally : Tally
         Reports of one mechanism.
-    threshold : float
+    threshold : float, optional
         At least 0. If :math:`\theta` were known, the ratio of honest people would exceed it with
-        probability at most m exp(-threshold / 2), for m possible reports, by Chernoff's bound: this
-        is below 1 % for m = 200 at the default of 20. As :math:`\theta` is estimated, it is only a
-        rule of thumb; `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the
-        largest ratio itself is found, however small.
+        probability at most m exp(-threshold / 2), for m possible reports, by Chernoff's bound. By
+        default the threshold is the one at which this bound is 1 %, and at least 20: 20 up to 220
+        possible reports, and 65 for rows of 40 bits. Where the possible reports are no finite list,
+        m is estimated by the sum of :math:`\mathrm{counts}_z/(n\,p_z)` over the reports seen, p
+        being their probabilities for honest people; its mean is m. As :math:`\theta` is estimated,
+        the threshold is only a rule of thumb; `detect_poisoning` has a level that is proven. With 0
+        and ``most=1`` the largest ratio itself is found, however small. A threshold far below the
+        default finds a report after another among honest ones, which may take hours.
     tol : float
         Each maximum is certified to within `tol` nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional
@@ -177,7 +183,8 @@ def robust_mle(
     np.float64(0.074)
     """
     part = single_part(tally)
-    limit = arguments.from_zero("threshold", threshold)
+    require_law([part.mechanism], "what adversaries would gain by a report")
+    given = None if threshold is None else arguments.from_zero("threshold", threshold)
     bound = len(part.reports) if most is None else arguments.whole("most", most, 1)
     if start is not None and stop is None:
         raise ValueError(
@@ -185,6 +192,7 @@ def robust_mle(
             "it"
         )
     honest = mle(tally, tol, strict=False)
+    limit = chosen_threshold(part, honest) if given is None else given
     suspect, ratio, gap = scan(part, honest, tol, above=limit)
     gap = max(gap, honest.gap)
     if suspect is None:
@@ -259,7 +267,9 @@ def label_of_report(part: TallyPart, report: int) -> Report:
     """
     mechanism: Any = part.mechanism
     restored = mechanism.restore_reports(part.reports[[report]])
-    if not isinstance(getattr(mechanism, "report_alphabet", None), Grid):
+    # Other kinds stand for themselves, and their list may be far too long.
+    listed = mechanism.report_kind is ReportKind.LABELS
+    if not (listed and isinstance(mechanism.report_alphabet, Grid)):
         restored = mechanism.label_reports(restored)
     (name,) = restored.tolist()
     return tuple(name) if isinstance(name, list) else name

@@ -247,7 +247,7 @@ class Channel(ABC):
 
     def with_one_more(self, row: Floats) -> Channel:
         """Add a secret, the last, whose entries are `row`, shape (s,)."""
-        return AugmentedChannel(self, row)
+        return AugmentedChannel(self, row[None])
 
 
 # Methods that have a default through `forward` and `adjoint`.
@@ -345,15 +345,16 @@ class ScaledChannel(Channel):
 
 @dataclass(frozen=True, eq=False)
 class AugmentedChannel(Channel):
-    """Another channel with one more secret."""
+    """Another channel with more secrets, the last ones."""
 
     channel: Channel
-    row: Floats
+    more: Floats
+    """Their entries, shape (secrets added, s)."""
 
     @property
     def k(self) -> int:  # type: ignore[override]
-        """Number of secrets, the last one among them."""
-        return self.channel.k + 1
+        """Number of secrets, the added ones among them."""
+        return self.channel.k + len(self.more)
 
     @property
     @override
@@ -362,25 +363,49 @@ class AugmentedChannel(Channel):
 
     @override
     def forward(self, theta: Floats) -> Floats:
-        return self.channel.forward(theta[:-1]) + theta[-1] * self.row
+        own = self.channel.k
+        return self.channel.forward(theta[:own]) + theta[own:] @ self.more
 
     @override
     def adjoint(self, w: Floats) -> Floats:
-        return np.append(self.channel.adjoint(w), self.row @ w)
+        return np.concatenate([self.channel.adjoint(w), self.more @ w])
 
     @property
     @override
     def n_roundings(self) -> float:
-        # The sum over the new secret's row may be in any order.
-        return max(self.channel.n_roundings, self.size) + self.size + 2
+        # The sums over a new secret's row, and over the new secrets, may be in any order.
+        own = max(self.channel.n_roundings, self.size)
+        return own + self.size + len(self.more) + 1
 
     @override
     def rows(self, secrets: Ints) -> Floats:
-        # Row 0 of the other channel is a placeholder for the new secret's row, set below.
-        is_new = secrets == self.channel.k
-        rows = self.channel.rows(np.where(is_new, 0, secrets))
-        rows[is_new] = self.row
+        # Row 0 of the other channel is a placeholder for the new secrets' rows, set below.
+        own = self.channel.k
+        rows = self.channel.rows(np.where(secrets < own, secrets, 0))
+        rows[secrets >= own] = self.more[secrets[secrets >= own] - own]
         return rows
+
+    @override
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        # The other channel's own way to its Gram matrix may be far shorter than a column at a time.
+        own = self.channel.k
+        others = np.zeros((own, own), order="F")
+        self.channel.add_gram(others, weights)
+        total[:own, :own] += others
+        for x, row in enumerate(self.more, own):
+            total[x] += self.adjoint(weights * row)
+
+    @override
+    def take(self, reports: slice | Ints) -> AugmentedChannel:
+        return AugmentedChannel(self.channel.take(reports), self.more[:, reports])
+
+    @override
+    def scaled(self, factor: Floats) -> AugmentedChannel:
+        return AugmentedChannel(self.channel.scaled(factor), self.more * factor)
+
+    @override
+    def with_one_more(self, row: Floats) -> AugmentedChannel:
+        return AugmentedChannel(self.channel, np.vstack([self.more, row]))
 
 
 def sum_scores(scores: Iterable[Score]) -> Score:

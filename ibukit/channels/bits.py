@@ -12,6 +12,7 @@ from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
+from ibukit.channels.dense import add_gram_of_entries
 
 # Least number of rows of a slice, so that a thread has a millisecond of work. But this minimum is
 # no more than a row for each 128 bytes of all rows: the few temporary vectors of a slice then take
@@ -86,6 +87,10 @@ class BitChannel(Channel):
     def rows(self, secrets: Ints) -> Floats:
         return entries_of_secrets(self.packed, secrets, self.one, self.zero, self.scale)
 
+    @override
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        add_gram_of_entries(self, total, weights)
+
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
 
@@ -122,6 +127,10 @@ class BitChannel(Channel):
             flipped = replace(self, packed=~self.packed, one=self.zero, zero=self.one)
             return flipped.upper_score(theta, counts)
         return super().upper_score(theta, counts)
+
+    @override
+    def scaled(self, factor: Floats) -> BitChannel:
+        return replace(self, scale=self.scale * factor)
 
     @override
     def take(self, reports: slice | Ints) -> BitChannel:

@@ -19,6 +19,8 @@ from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_i
 
 # Reports of a matrix that a certificate adds up in one product.
 MAX_REPORTS_TOGETHER = 2**13
+# Entries that are written out together for a Gram matrix: 32 MB.
+MAX_ENTRIES_TOGETHER = 2**22
 # An entry that is smaller than its report's largest by this factor is 0 for the solvers of matrices
 # (the certificate has it in full). Products of such entries, and of weights down to 1e-28, are
 # subnormal numbers, whose arithmetic is many times slower.
@@ -124,6 +126,17 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
     if root.flags.f_contiguous:
         return dsyrk(1.0, root, lower=1)
     return dsyrk(1.0, root.T, trans=1, lower=1)
+
+
+def add_gram_of_entries(channel: Channel, total: Floats, weights: Floats) -> None:
+    """Add the lower triangle of a channel's Gram matrix, written out some reports at a time.
+
+    This is for channels whose entries are quickly written out and whose reports can be taken apart.
+    """
+    step = max(1, MAX_ENTRIES_TOGETHER // channel.k)
+    for start in range(0, channel.size, step):
+        some = slice(start, start + step)
+        total += lower_gram(channel.take(some).rows(np.arange(channel.k)), weights[some])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from ibukit.channels import (
     ResponseChannel,
     StackedChannel,
 )
+from ibukit.channels.base import AugmentedChannel
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane
@@ -148,9 +149,12 @@ def _bits_suit(problem: Problem) -> bool:
     sizes = [channel.size for channel, _ in problem.parts if not _is_structured(channel)]
     rows, k = sum(sizes), problem.k
     are_many = rows > MIN_REPORTS_PER_SECRET_FOR_BITS * k
+    # A secret that is added, as adversaries are, explains one report only: no parabola is close to
+    # such a likelihood.
+    added = any(isinstance(channel, AugmentedChannel) for channel, _ in problem.parts)
     return (
         partitioned
-        or (are_many and rows * k**2 > MIN_WORK_OF_BITS * len(sizes))
+        or (are_many and not added and rows * k**2 > MIN_WORK_OF_BITS * len(sizes))
         or not _dense_applies(problem)
     )
 

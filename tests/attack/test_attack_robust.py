@@ -77,6 +77,41 @@ def test_honest_reports_give_the_maximum_likelihood_estimate(rng):
     assert "no adversaries" in repr(found)
 
 
+MANY_POSSIBLE_REPORTS = {
+    "rows of 40 bits": ik.UnaryEncoding(40, 0.75, 0.25),
+    "seeds of one's own": ik.LocalHashing(6, 1.0, 2),
+    "numbers": ik.HistogramEncoding(6, 1.0),
+}
+
+
+@pytest.mark.parametrize("mechanism", MANY_POSSIBLE_REPORTS.values(), ids=MANY_POSSIBLE_REPORTS)
+def test_honest_reports_that_hardly_repeat_are_no_adversaries(mechanism, rng):
+    """At a threshold of 20 nearly each of them is: it is so unlikely that it came once."""
+    theta = rng.dirichlet(np.ones(mechanism.k))
+    tally = mechanism.simulate(rng.multinomial(1000, theta), rng)
+    found = ik.attack.robust_mle(tally)
+    assert found.report is None
+    assert found.likelihood_ratio <= found.threshold
+    assert ik.attack.robust_mle(tally, 20.0, most=2).reports
+    sent = ik.attack.poison_outputs(
+        tally, ik.attack.robust_mle(tally, 0, most=1).report, fraction=0.02
+    )
+    assert ik.attack.robust_mle(sent).share == pytest.approx(0.02, abs=0.003)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(3, 20), (220, 20), (300, 2 * np.log(30_000))])
+def test_the_threshold_bounds_false_alarms_by_one_percent_or_is_20(k, expected):
+    tally = ik.RandomizedResponse(k, 4.0).tally_counts(np.full(k, 9))
+    assert ik.attack.robust_mle(tally).threshold == pytest.approx(expected, rel=1e-3)
+
+
+def test_possible_reports_that_cannot_be_listed_are_estimated(rng):
+    """This local hashing has two reports for each of 2^63 seeds."""
+    tally = MANY_POSSIBLE_REPORTS["seeds of one's own"].simulate([300] * 6, rng)
+    found = ik.attack.robust_mle(tally)
+    assert found.threshold == pytest.approx(2 * np.log(100 * 2.0**64), rel=1e-3)
+
+
 def test_adversaries_are_found_and_left_out(rng):
     honest = elastic().simulate(rng.multinomial(20_000, HONEST), rng)
     attacked = ik.attack.poison_outputs(honest, ISLAND, 0.02)

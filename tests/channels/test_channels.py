@@ -84,6 +84,9 @@ OURS["pooled k-RR"] = StackedChannel(
 OURS["a pool of k-RR"] = OURS["pooled k-RR"].blocks[0]
 OURS["some of a pool"] = OURS["pooled bits"].blocks[0].take(np.array([40, 3, 3, 60]))
 OURS["adversaries"] = OURS["k-RR, some"].with_one_more(np.array([0.0, 1.0]))
+OURS["adversaries of two kinds"] = (
+    OURS["bits"].with_one_more(np.arange(20.0)).with_one_more(np.ones(20))
+)
 OURS["taken"] = Stranger().take(np.array([3, 1]))
 
 

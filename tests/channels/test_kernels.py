@@ -141,10 +141,22 @@ def test_rows_of_bits_are_read_from_the_bits(monkeypatch, rng):
     np.testing.assert_allclose(scaled.rows(secrets), dense[secrets] * factor, rtol=1e-15)
     taken = SubsetChannel(channel, some)
     np.testing.assert_allclose(taken.rows(secrets), dense[secrets][:, some], rtol=1e-15)
-    one_more = AugmentedChannel(channel, new)
+    two_more = AugmentedChannel(channel, new[None]).with_one_more(factor)
     np.testing.assert_allclose(
-        one_more.rows(np.array([13, 2, 13])), [new, dense[2], new], rtol=1e-15
+        two_more.rows(np.array([13, 2, 14, 13])), [new, dense[2], factor, new], rtol=1e-15
     )
+
+
+def test_a_gram_matrix_of_bits_takes_no_pass_for_each_secret(monkeypatch, rng):
+    channel, dense = bit_channel(rng)
+    factor, new, w = rng.random((3, 6))
+    more = channel.with_one_more(new).scaled(factor).take(np.array([4, 1, 0]))
+    matrix = (np.vstack([dense, new]) * factor)[:, [4, 1, 0]]
+    # Through `forward` and `adjoint` each secret would take a pass over the rows; one pass is left
+    # for the secret that was added.
+    monkeypatch.setattr(BitChannel, "forward", None)
+    np.testing.assert_allclose(channel.gram(w), dense * w @ dense.T, rtol=1e-14)
+    np.testing.assert_allclose(more.gram(w[:3]), matrix * w[:3] @ matrix.T, rtol=1e-14)
 
 
 def test_factors_too_small_for_a_double_are_kept_apart():

@@ -55,7 +55,11 @@ def in_another_order(key, right, world):
     vector = isinstance(right, np.ndarray) and right.ndim == 1
     if key not in OVER_SECRETS or not vector or len(right) < 2:
         return right
-    alphabet = world.mechanism.alphabet
+    try:
+        alphabet = world.mechanism.alphabet
+    except (ValueError, TypeError, ik.IbukitError):
+        # A world whose mechanism is refused has no labels; what needs the mechanism is told so.
+        return right
     if len(right) != len(alphabet):
         return right
     labels = alphabet.labels_of(np.arange(len(alphabet)))

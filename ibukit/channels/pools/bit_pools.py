@@ -19,6 +19,7 @@ from ibukit.channels.bits import (
     entries_of_secrets,
     report_probabilities,
 )
+from ibukit.channels.dense import add_gram_of_entries
 
 # Bytes of rows up to which a channel is pooled: a pass over them takes as long as the calls for
 # one mechanism, 50 to 100 microseconds. The pool copies the rows.
@@ -120,6 +121,10 @@ class BitPoolChannel(Channel):
     @override
     def rows(self, secrets: Ints) -> Floats:
         return entries_of_secrets(self.packed, secrets, self.one, self.zero, self.scale)
+
+    @override
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        add_gram_of_entries(self, total, weights)
 
     @override
     def scaled(self, factor: Floats) -> BitPoolChannel:
