@@ -16,18 +16,13 @@ from ibukit._ground.arguments import Floats, readable
 from ibukit._ground.threads import one_thread
 from ibukit.domain.linear_functionals import LinearFunctionals, normal_quantile
 from ibukit.errors import TooLarge
-from ibukit.intervals.comparison.profiles import (
-    Sample,
-    difference_ends,
-    equality_p_value,
-    ratio_ends,
-)
+from ibukit.intervals.comparison.profiles import JointProfile, Sample
 from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
 
-# Largest number of functionals times secrets. A comparison takes a few dozen times as long as an
-# interval, so this limit is lower than the one for intervals by that factor. At the limit a
-# comparison takes minutes, or up to an hour where shares are 0.
+# Largest number of functionals times secrets. A comparison takes 4 to 50 times as long as an
+# interval, so this limit is lower than the one for intervals. At the limit a comparison takes
+# minutes on a structured channel, and hours on a matrix of hundreds of secrets.
 MAX_FUNCTIONALS_TIMES_SECRETS = 2**22
 # A guaranteed p-value is found from above, to within this factor; and the least one looked for.
 P_VALUE_FACTOR, MIN_P_VALUE = 1.01, 1e-12
@@ -78,15 +73,22 @@ def _profile(first: IntervalRequest, second: IntervalRequest) -> Compared:
     z = normal_quantile(first.level)
     one, other = Sample(first.checked_tally()), Sample(second.checked_tally())
     with one_thread():
-        rows = [
-            (
-                *difference_ends(one, other, w, z),
-                *(ratio_ends(one, other, w, z) if has_ratio(w) else (math.nan, math.nan)),
-                equality_p_value(one, other, w),
-            )
-            for w in _each(functionals)
-        ]
+        rows = [_profile_row(one, other, w, z) for w in _each(functionals)]
     return _columns(rows)
+
+
+def _profile_row(one: Sample, other: Sample, w: Floats, z: float) -> tuple[float, ...]:
+    ratio = (1.0, 1.0) if has_ratio(w) else (math.nan, math.nan)
+    if not np.ptp(w):
+        return 0.0, 0.0, *ratio, 1.0
+    # The lower ends are the upper ones of the samples exchanged.
+    ahead, behind = JointProfile(one, other, w), JointProfile(other, one, w)
+    if has_ratio(w):
+        inverse = behind.largest_ratio(z)
+        ratio = (1 / inverse if inverse else math.inf), ahead.largest_ratio(z)
+    from_smaller = ahead if one.value(w) <= other.value(w) else behind
+    lower, upper = -behind.largest_difference(z), ahead.largest_difference(z)
+    return lower, upper, *ratio, from_smaller.p_value()
 
 
 def _wald(first: IntervalRequest, second: IntervalRequest) -> Compared:

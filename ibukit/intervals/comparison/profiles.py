@@ -1,22 +1,23 @@
 """Likelihood ratios for the difference and the ratio of w . theta in two independent samples.
 
 The log-likelihood of both samples together is the sum of their own. A pair (theta_1, theta_2)
-belongs to the region if 2 (max L_1 - L_1) + 2 (max L_2 - L_2) <= z^2. Let s_1^2 and s_2^2 be the
-two terms, and let u_1(s) be the upper end of w . theta for the first sample and l_2(s) the lower
-end for the second, each over the profile region in which the log-likelihood falls by s^2 / 2. Then
-the largest difference over the region is
+belongs to the region if F = n_1 (max f_1 - f_1) + n_2 (max f_2 - f_2), by how many nats it falls
+below the best pair, is at most z^2 / 2. The largest w . theta_1 - r w . theta_2 over the region is
+attained by a maximiser of
 
-    max u_1(s_1) - l_2(s_2)   over   s_1^2 + s_2^2 = z^2,
+    price (w . theta_1 - r w . theta_2) - F,
 
-a maximum over one angle. u_1 is concave and l_2 convex in s^2, so there is one peak. The same holds
-for the ratio u_1 / l_2 of values that are not negative. The likelihood ratio of equal values is the
-least s_1^2 + s_2^2 at which u_1 reaches l_2, the first sample being the one with the smaller value.
+so each theta is a tilted maximiser of its own sample, the first with the slope price / n_1 towards
+w, and the second with r price / n_2 away from it. The search is for the price at which F has grown
+to z^2 / 2. The ratio is the r at which the largest value is 0, found by Dinkelbach's iteration. The
+likelihood ratio of equal values is twice the least F at which the smaller value reaches the other;
+there the search is for the price at which they are equal.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,20 +25,20 @@ import scipy
 from scipy.special import ndtr
 
 from ibukit._ground.arguments import Floats
-from ibukit.intervals.profile import ProfileWithWitness
-from ibukit.intervals.tilted_likelihood import likelihood_of_tally
+from ibukit.intervals.comparison.tilt_curve import TiltCurve
+from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile, share_inside
+from ibukit.intervals.tilted_likelihood import Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
-# Number of angles that the quick iteration tries, and the change of the angle at which it stops.
-# The peak is flat, so the error of the value is then about the square of this change.
-MAX_ANGLES, ANGLE_TOLERANCE = 8, 1e-5
-# Nearness to 0 or a right angle where the quick iteration may have stopped beside the peak.
-EDGE = 1e-3
-# Change of the angle at which the slow search stops, whose peak need not be flat.
-SLOW_ANGLE_TOLERANCE = 1e-7
-# The difference of two gains is divided by their sum, or by this if the sum is less.
-MIN_GAIN = 1e-300
-# Least s that is tried, so that the region has an inside; values equal within it have p-value 1.
+# Largest number of prices tried for one end. After that the bound proved so far is returned.
+MAX_PRICES = 60
+# While all prices are too small, the next one is larger by at most the second factor, and from the
+# third on by at least the first.
+MIN_GROWTH, MAX_GROWTH = 4.0, 100.0
+# Largest number of ratios r tried. Dinkelbach's iteration converges faster than linearly.
+MAX_RATIOS = 30
+# Least s = sqrt(2 F) that is tried, so that the region has an inside; values equal within it have
+# p-value 1.
 MIN_RADIUS = 1e-3
 # Beyond this s the p-value is 0 as a double.
 MAX_RADIUS = 39.0
@@ -47,142 +48,281 @@ RADIUS_TOLERANCE = 1e-7
 ZERO_TOLERANCE = 2e-9
 
 
-class Reach(NamedTuple):
-    """A pair of ends on a circle, upper of one sample and lower of the other, at one angle."""
-
-    upper: float
-    lower: float
-    rise: float
-    """Gain of the value for each nat that the first sample is allowed to fall."""
-    fall: float
-    """Gain of the value for each nat that the second sample is allowed to fall."""
-
-    def next_angle(self, angle: float) -> float:
-        """Return the angle of the peak if both ends were linear in s."""
-        # The gains for each unit of s are s_1 rise and s_2 fall, and s_1 / s_2 = tan(angle).
-        return math.atan2(math.sin(angle) * self.rise, math.cos(angle) * self.fall)
-
-
 class Sample:
-    """The profile regions of one tally."""
+    """The likelihood of one tally."""
 
     def __init__(self, tally: Tally):
-        self._likelihood, self._n = likelihood_of_tally(tally), tally.n
+        self.likelihood, self.n = likelihood_of_tally(tally), tally.n
 
     def value(self, w: Floats) -> float:
         """Return w . theta of the most likely distribution."""
-        return float(w @ self._likelihood.best.theta)
+        return float(w @ self.likelihood.best.theta)
 
-    def upper(self, w: Floats, s: float) -> tuple[float, float]:
-        """Return the upper end where twice the fall of L is s^2, and its gain for each nat more."""
-        s = max(s, MIN_RADIUS)
-        least, span = float(w.min()), float(np.ptp(w))
-        region = ProfileWithWitness(
-            self._likelihood, self._likelihood.best.fit - s * s / 2 / self._n
+    def fall(self, point: Tilted) -> float:
+        """Return by how many nats all reports are less likely than at the best distribution."""
+        return self.n * max(self.likelihood.best.fit - point.fit, 0.0)
+
+    def lowest(self, w: Floats, fall: float) -> float:
+        """Return the lower end of w . theta where the likelihood falls by so many nats."""
+        region = Profile(self.likelihood, self.likelihood.best.fit - fall / self.n)
+        return -region.highest(-w) + 0.0
+
+    def bound(self, w: Floats, point: Tilted) -> Bound:
+        """Return what the point proves about w . theta, for weights from 0 to 1."""
+        if not (0 < point.slope < math.inf and math.isfinite(point.fit)):
+            return Bound(1.0, 0.0, self.n)
+        # This is `Profile.bound`, with the floor by `fall` nats below the maximum.
+        room = math.exp(self.likelihood.best.fit - point.fit)
+        start = float((w + (point.ratios - room) / point.slope).max())
+        return Bound(start, room / point.slope, self.n)
+
+
+class Bound(NamedTuple):
+    """An upper bound on w . theta in one sample: a rising and concave function of its fall."""
+
+    start: float
+    gain: float
+    n: float
+
+    def at(self, fall: float) -> float:
+        """Return the bound where the likelihood of all reports falls by so many nats."""
+        return min(1.0, self.start - self.gain * math.expm1(-fall / self.n))
+
+    def fall_at_one(self) -> float:
+        """Return the fall at which the bound is 1, the largest value that there is."""
+        share = (1 - self.start) / self.gain if self.gain > 0 else 0.0
+        return -self.n * math.log1p(-share) if share < 1 else math.inf
+
+
+def joint_bound(first: Bound, second: Bound, weight: float, fall: float) -> float:
+    """Return the bound on w_1 . theta_1 + weight w_2 . theta_2 where both fall by `fall` together.
+
+    It is the maximum over all ways to divide the fall, of a concave function: where both gain as
+    much by one nat more, or where one of them has reached 1.
+    """
+    one, other = first.gain / first.n, weight * second.gain / second.n
+    if one > 0 and other > 0:
+        equal = (fall / second.n + math.log(one / other)) / (1 / first.n + 1 / second.n)
+    else:
+        equal = fall if one > 0 else 0.0
+    shares = (equal, first.fall_at_one(), fall - second.fall_at_one())
+    return max(
+        first.at(share) + weight * second.at(fall - share)
+        for share in (min(max(share, 0.0), fall) for share in shares)
+    )
+
+
+class Pair(NamedTuple):
+    """A distribution for each sample, at one price."""
+
+    first: Tilted
+    second: Tilted
+
+    def value(self, weight: float) -> float:
+        """Return w_1 . theta_1 + weight w_2 . theta_2."""
+        return self.first.answer + weight * self.second.answer
+
+
+class JointProfile:
+    """Pairs of distributions in order of the price of w . theta_1 - r w . theta_2.
+
+    Inside, the weights are those of w from 0 to 1 for the first sample, and 1 minus these for the
+    second: the sum of both answers is what grows with the price.
+    """
+
+    def __init__(self, first: Sample, second: Sample, w: Floats):
+        self._first, self._second, self._w = first, second, w
+        self._least, self._span = float(w.min()), float(np.ptp(w))
+        self._up = (w - self._least) / self._span
+        self._curves = (
+            TiltCurve(first.likelihood, self._up),
+            TiltCurve(second.likelihood, 1 - self._up),
         )
-        bound, witness = region.end((w - least) / span)
-        if witness is None:
-            return least + span * bound, 0.0
-        # This is the derivative of `Profile.bound` in the floor; one nat lowers the floor by 1 / n.
-        room = math.exp(region.floor - witness.fit)
-        slope = room / witness.slope / self._n
-        return least + span * bound, span * slope
+        self._best = Pair(self._curves[0].best, self._curves[1].best)
+        # The slope of a sample of n reports at its end is about in proportion to sqrt(n).
+        self._price = 1 / math.sqrt(1 / first.n + 1 / second.n)
 
-    def lower(self, w: Floats, s: float) -> tuple[float, float]:
-        """Return the lower end where twice the fall of L is s^2, and its fall for each nat more."""
-        end, slope = self.upper(-w, s)
-        return -end + 0.0, slope
+    def largest_difference(self, z: float) -> float:
+        """Return the upper end of w . theta_1 - w . theta_2, from outside."""
+        _, bound = self._end(1.0, max(z, MIN_RADIUS) ** 2 / 2)
+        return self._span * (bound - 1)
+
+    def largest_ratio(self, z: float) -> float:
+        """Return the upper end of w . theta_1 / w . theta_2, for weights of at least 0."""
+        fall = max(z, MIN_RADIUS) ** 2 / 2
+        lowest = self._second.lowest(self._w, fall)
+        if lowest <= ZERO_TOLERANCE * float(self._w.max()):
+            return math.inf
+        r = self._quotient(self._best)
+        for _ in range(MAX_RATIOS):
+            pair, bound = self._end(r, fall)
+            following = max(self._quotient(pair), r)
+            # What w . theta_1 - r w . theta_2 can still be, over the least w . theta_2.
+            excess = self._least * (1 - r) + self._span * (bound - r)
+            r, proved = following, r + max(excess, 0.0) / lowest
+            if proved <= (1 + RELATIVE_TOLERANCE) * r + ENDS_MEET:
+                break
+        return max(r, proved)
+
+    def p_value(self) -> float:
+        """Return the p-value of equal values, chi-squared with one degree of freedom.
+
+        The first sample is the one with the smaller value of w . theta.
+        """
+        inside, outside = self._best, None
+        least, most = 0.0, math.inf
+        if inside.value(1.0) >= 1:
+            return 1.0
+        for pair in self._pairs(1.0, lambda pair: pair.value(1.0) - 1):
+            least = max(least, self._least_fall(pair))
+            if pair.value(1.0) < 1:
+                inside = pair
+            else:
+                outside = pair
+            if outside is not None:
+                missing, beyond = 1 - inside.value(1.0), outside.value(1.0) - 1
+                most = min(most, self._fall_between(inside, outside, missing / (missing + beyond)))
+            if most <= MIN_RADIUS**2 / 2:
+                return 1.0
+            # The p-value is that of the least fall that is proved, so it is not too small.
+            if min(math.sqrt(2 * most), MAX_RADIUS) - math.sqrt(2 * least) <= RADIUS_TOLERANCE:
+                break
+        radius = math.sqrt(2 * least)
+        return float(2 * ndtr(-radius)) if radius < MAX_RADIUS else 0.0
+
+    def _end(self, weight: float, fall: float) -> tuple[Pair, float]:
+        """Return a pair that is attained within the fall, and a value that none exceeds."""
+        full = 1 + weight
+        faces = [curve.on_face() for curve in self._curves]
+        if faces[0] is not None and faces[1] is not None:
+            corner = Pair(faces[0], faces[1])
+            if self._fall(corner) <= fall:
+                return corner, full
+        inside, outside = self._best, None
+        attained, bound, tolerance = inside, full, math.sqrt(fall)
+        for pair in self._pairs(weight, lambda pair: math.sqrt(self._fall(pair)) - tolerance):
+            bounds = self._bounds(pair)
+            bound = min(bound, joint_bound(*bounds, weight, fall))
+            if self._fall(pair) > fall:
+                outside = pair
+            elif pair.value(weight) >= inside.value(weight):
+                inside = pair
+            reached = inside if outside is None else self._between(inside, outside, fall)
+            if reached.value(weight) > attained.value(weight):
+                attained = reached
+            gap = bound - attained.value(weight)
+            if gap <= min(ENDS_MEET, RELATIVE_TOLERANCE * bound):
+                break
+        return attained, max(bound, attained.value(weight))
+
+    def _pairs(self, weight: float, miss: Callable[[Pair], float]) -> Iterator[Pair]:
+        """Yield pairs on the way to the price at which a rising function of the pair is 0.
+
+        The root is bracketed, and then found by the Illinois rule: regula falsi that halves the
+        value at an end which stays in place. The function should be about linear in the price.
+        """
+        wanted = -miss(self._best)
+        low, below, high, above, side = 0.0, -wanted, math.inf, math.inf, 0
+        price, growth, ends = self._price, 1.0, [self._best, self._best]
+        for _ in range(MAX_PRICES):
+            pair = self._at(price, weight)
+            # Slopes between two points that are as near as slopes are told apart have no other.
+            if any(pair.first is end.first and pair.second is end.second for end in ends):
+                return
+            yield pair
+            missed = miss(pair)
+            if missed <= 0:
+                low, below, above, ends[0] = price, missed, above / 2 if side < 0 else above, pair
+                side = -1
+            else:
+                high, above, below, ends[1] = price, missed, below / 2 if side > 0 else below, pair
+                side = 1
+            self._price = price
+            price = _next_price(low, below, high, above, wanted, growth)
+            growth = MIN_GROWTH
+            if not low < price < high:
+                return
+
+    def _at(self, price: float, weight: float) -> Pair:
+        one, other = self._curves
+        return Pair(one.at(price / self._first.n), other.at(weight * price / self._second.n))
+
+    def _fall(self, pair: Pair) -> float:
+        return self._first.fall(pair.first) + self._second.fall(pair.second)
+
+    def _bounds(self, pair: Pair) -> tuple[Bound, Bound]:
+        return (
+            self._first.bound(self._up, pair.first),
+            self._second.bound(1 - self._up, pair.second),
+        )
+
+    def _quotient(self, pair: Pair) -> float:
+        """Return w . theta_1 / w . theta_2."""
+        one = self._least + self._span * pair.first.answer
+        other = self._least + self._span * (1 - pair.second.answer)
+        return one / other if other > 0 else math.inf
+
+    def _least_fall(self, pair: Pair) -> float:
+        """Return the fall without which the values are not equal, as the pair proves."""
+        bounds, most = self._bounds(pair), MAX_RADIUS**2 / 2
+
+        def excess(fall: float) -> float:
+            return joint_bound(*bounds, 1.0, fall) - 1
+
+        if excess(0.0) >= 0:
+            return 0.0
+        if excess(most) <= 0:
+            return most
+        return float(scipy.optimize.brentq(excess, 0.0, most, xtol=1e-300, rtol=1e-12))
+
+    def _joint(self, pair: Pair) -> tuple[Floats, float]:
+        """Return the probabilities of the reports of both samples, and the joint f."""
+        n, m = self._shares
+        return np.concatenate(
+            [pair.first.p, pair.second.p]
+        ), n * pair.first.fit + m * pair.second.fit
+
+    @property
+    def _shares(self) -> tuple[float, float]:
+        total = self._first.n + self._second.n
+        return self._first.n / total, self._second.n / total
+
+    def _between(self, inside: Pair, outside: Pair, fall: float) -> Pair:
+        """Return the pair at which the segment from `inside` to `outside` has fallen so far."""
+        n, m = self._shares
+        q = np.concatenate([n * self._first.likelihood.q, m * self._second.likelihood.q])
+        top = self._joint(self._best)[1]
+        floor = top - fall / (self._first.n + self._second.n)
+        start, end = self._joint(inside), self._joint(outside)
+        # A fall that is no more than rounding leaves no segment.
+        share = share_inside(q, floor, start, end) if end[1] < floor <= start[1] else 0.0
+        return Pair(*(_mixed(a, b, share) for a, b in zip(inside, outside, strict=True)))
+
+    def _fall_between(self, inside: Pair, outside: Pair, share: float) -> float:
+        """Return the fall of a pair on the segment from `inside` to `outside`."""
+        falls = []
+        for sample, a, b in zip((self._first, self._second), inside, outside, strict=True):
+            fit = sample.likelihood.fit_of((1 - share) * a.p + share * b.p)
+            falls.append(sample.fall(a._replace(fit=fit)))
+        return sum(falls)
 
 
-def difference_ends(first: Sample, second: Sample, w: Floats, z: float) -> tuple[float, float]:
-    """Return the ends of w . theta_1 - w . theta_2 over the region."""
-    if not np.ptp(w):
-        return 0.0, 0.0
-    return -_largest_difference(second, first, w, z), _largest_difference(first, second, w, z)
+def _mixed(inside: Tilted, outside: Tilted, share: float) -> Tilted:
+    """Return the distribution on the segment with its answer; what else it has is that inside."""
+    return inside._replace(
+        theta=(1 - share) * inside.theta + share * outside.theta,
+        answer=(1 - share) * inside.answer + share * outside.answer,
+    )
 
 
-def ratio_ends(first: Sample, second: Sample, w: Floats, z: float) -> tuple[float, float]:
-    """Return the ends of w . theta_1 / w . theta_2 over the region, for weights of at least 0."""
-    if not np.ptp(w):
-        return 1.0, 1.0
-    inverse = _largest_ratio(second, first, w, z)
-    return (1 / inverse if inverse else math.inf), _largest_ratio(first, second, w, z)
-
-
-def equality_p_value(first: Sample, second: Sample, w: Floats) -> float:
-    """Return the p-value of w . theta_1 = w . theta_2, chi-squared with one degree of freedom."""
-    if not np.ptp(w):
-        return 1.0
-    if first.value(w) > second.value(w):
-        first, second = second, first
-
-    def gap(radius: float) -> float:
-        return _largest_difference(first, second, w, radius)
-
-    low, high = MIN_RADIUS, 1.0
-    below = gap(low)
-    if below >= 0:
-        return 1.0
-    above = gap(high)
-    while above < 0 and high < MAX_RADIUS:
-        # The gap closes about linearly in s, so extrapolate, and go a little beyond.
-        guess = high + 1.1 * (high - low) * above / (below - above) if above > below else math.inf
-        low, below, high = high, above, min(max(guess, 1.01 * high), MAX_RADIUS)
-        above = gap(high)
-    if above < 0:
-        return 0.0
-    radius = scipy.optimize.brentq(gap, low, high, xtol=RADIUS_TOLERANCE) if above > 0 else high
-    return float(2 * ndtr(-radius))
-
-
-def _largest_difference(first: Sample, second: Sample, w: Floats, z: float) -> float:
-    reach = _peak(_circle(first, second, w, z, relative=False))
-    return reach.upper - reach.lower
-
-
-def _largest_ratio(first: Sample, second: Sample, w: Floats, z: float) -> float:
-    zero = ZERO_TOLERANCE * float(w.max())
-    if second.lower(w, z)[0] <= zero:
-        return math.inf
-    reach = _peak(_circle(first, second, w, z, relative=True))
-    return reach.upper / reach.lower
-
-
-def _circle(
-    first: Sample, second: Sample, w: Floats, z: float, *, relative: bool
-) -> Callable[[float], Reach]:
-    """Return the function from an angle to the ends at s_1 = z sin, s_2 = z cos."""
-
-    def at(angle: float) -> Reach:
-        upper, rise = first.upper(w, z * math.sin(angle))
-        lower, fall = second.lower(w, z * math.cos(angle))
-        if relative:
-            rise, fall = rise * lower, fall * upper
-        return Reach(upper, lower, rise, fall)
-
-    return at
-
-
-def _peak(at: Callable[[float], Reach]) -> Reach:
-    """Return the ends at the angle, from 0 to a right one, where the value is largest."""
-    angle = math.pi / 4
-    for _ in range(MAX_ANGLES):
-        reach = at(angle)
-        following = reach.next_angle(angle)
-        if abs(following - angle) <= ANGLE_TOLERANCE and EDGE < angle < math.pi / 2 - EDGE:
-            return reach
-        angle = following
-    # At the boundary of the simplex an end may have a kink, where the iteration has no limit, or it
-    # may grow with s^2; the iteration then runs to an angle without a peak. At the peak one nat
-    # more gains as much in either sample; a sample that has more nats than there gains less.
-    low, high = at(0.0), at(math.pi / 2)
-    if low.rise <= low.fall:
-        return low
-    if high.rise >= high.fall:
-        return high
-
-    def balance(angle: float) -> float:
-        reach = at(angle)
-        return (reach.rise - reach.fall) / max(reach.rise + reach.fall, MIN_GAIN)
-
-    return at(float(scipy.optimize.brentq(balance, 0.0, math.pi / 2, xtol=SLOW_ANGLE_TOLERANCE)))
+def _next_price(
+    low: float, below: float, high: float, above: float, wanted: float, growth: float
+) -> float:
+    """Return the price to try next, between `low` and `high`, or by `growth` above `low`."""
+    if math.isfinite(above):
+        return low + (high - low) * below / (below - above)
+    if math.isfinite(high):
+        return math.sqrt(low * high) if low > 0 else high / MAX_GROWTH
+    # In proportion and 5 % beyond, to have the root between two prices.
+    grown = 1.05 * wanted / max(wanted + below, 1e-12 * wanted)
+    return low * min(max(grown, growth), MAX_GROWTH)

@@ -1,0 +1,116 @@
+"""Samples of few reports, and of none for a secret: against a grid of all pairs of two shares."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+import ibukit as ik
+from ibukit.intervals.comparison.profiles import Bound, Sample, joint_bound
+from ibukit.intervals.comparison.tilt_curve import TiltCurve
+from ibukit.intervals.tilted_likelihood import Likelihood
+
+Z = norm.ppf(0.975)
+SHARES = np.linspace(0, 1, 200_001)
+MECHANISMS = {
+    "plain": ik.MatrixMechanism(np.eye(2)),
+    "k-RR": ik.RandomizedResponse(2, 1.0),
+    "three reports": ik.MatrixMechanism([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]]),
+    "a report of one secret": ik.MatrixMechanism([[1.0, 0.0], [0.4, 0.6]]),
+}
+COUNTS = {
+    "one each": ([1, 0], [0, 1]),
+    "one alike": ([1, 0], [1, 0]),
+    "one and many": ([0, 1], [7000, 3000]),
+    "none": ([50, 0], [44, 6]),
+    "all": ([0, 30], [20, 10]),
+    "few": ([3, 2], [1, 6]),
+    "many": ([51_000, 49_000], [50_000, 50_000]),
+}
+
+
+def falls(mechanism, counts):
+    """By how many nats each share of the second secret is less likely than the best."""
+    p = np.outer(1 - SHARES, mechanism.matrix()[0]) + np.outer(SHARES, mechanism.matrix()[1])
+    seen = np.array(counts) > 0
+    with np.errstate(divide="ignore"):
+        fit = np.log(p[:, seen]) @ np.array(counts)[seen]
+    return fit.max() - fit
+
+
+def least_share(fall, within):
+    """The least share whose fall is within so many nats, for an array of them."""
+    best = int(fall.argmin())
+    # The fall rises from the best share down to 0.
+    return np.interp(within, fall[best::-1], SHARES[best::-1])
+
+
+def brute_force(first, second):
+    """Upper ends of the difference and ratio, and the least common fall of equal shares."""
+    inside = first <= Z**2 / 2
+    least = least_share(second, Z**2 / 2 - first[inside])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = SHARES[inside] / least
+    # A share of 0 that is attained has no ratio.
+    return (SHARES[inside] - least).max(), np.nanmax(ratio), (first + second).min()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+@pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
+def test_ends_and_p_values_are_those_of_all_pairs_of_shares(mechanism, counts):
+    counts = [[*each, 0][: mechanism.m] for each in counts]
+    found = ik.compare(*map(mechanism.tally_counts, counts), of=[0, 1])
+    one, other = (falls(mechanism, each) for each in counts)
+    upper, ratio, fall = brute_force(one, other)
+    lower, inverse, _ = brute_force(other, one)
+    np.testing.assert_allclose(found.difference.interval, (-lower, upper), atol=2e-5)
+    assert found.difference.p_value == pytest.approx(chi2.sf(2 * fall, 1), rel=1e-4, abs=1e-5)
+    for end, expected in zip(found.ratio.interval, (1 / inverse, ratio), strict=True):
+        # On the grid a share is known to 1e-5 or so.
+        assert (end == np.inf and expected > 1e3) or end == pytest.approx(expected, rel=5e-3)
+
+
+def test_few_reports_take_few_maximisers(monkeypatch, rng):
+    """A search for the end within a search for the angle takes thousands for each question."""
+    calls = []
+    tilted = Likelihood.tilted
+    monkeypatch.setattr(
+        Likelihood, "tilted", lambda self, w, rho: calls.append(rho) or tilted(self, w, rho)
+    )
+    mechanism = ik.TruncatedGeometric(8, 0.5)
+    for n in (1, 20, 20_000):
+        one, other = (mechanism.simulate(rng.multinomial(n, ik.uniform(8)), rng) for _ in range(2))
+        calls.clear()
+        ik.compare(one, other)
+        assert len(calls) <= 150 * 8
+
+
+def test_a_slope_between_two_tilts_is_on_the_segment_between_them():
+    """The maximisers of one report all have one tilt, and their slopes are in a range."""
+    mechanism = ik.MatrixMechanism([[0.8, 0.2], [0.2, 0.8]])
+    curve = TiltCurve(Sample(mechanism.tally_counts([1, 0])).likelihood, np.array([0.0, 1.0]))
+    for slope in (0.5, 0.8, 1.0, 2.0, 3.0, 50.0):
+        # f = log(0.8 - 0.6 share) falls by 0.6 / (0.8 - 0.6 share).
+        expected = np.clip((0.8 - 0.6 / slope) / 0.6, 0, 1)
+        assert curve.at(slope).answer == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_secret_that_sends_no_report_seen_gains_by_dilution():
+    curve = TiltCurve(
+        Sample(MECHANISMS["plain"].tally_counts([9, 0])).likelihood, np.array([0.0, 1.0])
+    )
+    for slope in (0.5, 1.0, 2.0, 1000.0):
+        # f = log(1 - share).
+        assert curve.at(slope).answer == pytest.approx(max(0, 1 - 1 / slope), abs=1e-8)
+
+
+def test_the_joint_bound_is_the_best_division_of_the_fall(rng):
+    for _ in range(100):
+        one, other = (
+            Bound(rng.uniform(0, 1.1), rng.uniform(0, 2) * rng.integers(2), rng.uniform(1, 50))
+            for _ in range(2)
+        )
+        weight, fall = rng.uniform(0, 3), rng.uniform(0, 5)
+        grid = np.linspace(0, fall, 2001)
+        best = max(one.at(share) + weight * other.at(fall - share) for share in grid)
+        assert joint_bound(one, other, weight, fall) == pytest.approx(best, abs=5e-3)
+        assert joint_bound(one, other, weight, fall) >= best - 1e-12
