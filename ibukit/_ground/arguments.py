@@ -99,11 +99,22 @@ def fraction(name: str, value: Any, ends: str) -> float:
     return number
 
 
+def ndim(value: Any) -> int:
+    """Return the number of dimensions of an array-like; -1 for lists of different lengths.
+
+    numpy refuses such lists without saying which argument they are.
+    """
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return -1
+
+
 def sides(name: str, value: Any) -> float | tuple[float, float]:
     """Return the side of a square as a number, other rectangles as (height, width)."""
     if not isinstance(value, (tuple, list, np.ndarray)):
         return positive(name, value)
-    if np.ndim(value) != 1 or len(value) != 2:
+    if ndim(value) != 1 or len(value) != 2:
         raise ValueError(f"{name} must be a number or a pair (height, width), got {value!r}")
     height, width = (positive(name, side) for side in value)
     return height if height == width else (height, width)
@@ -127,7 +138,7 @@ def shown(number: int) -> str:
 
 def users(n: ArrayLike, least: int) -> Ints:
     """Return numbers of users, an array of any shape (also 0-dimensional), all at least `least`."""
-    if not isinstance(n, (list, tuple)) and np.ndim(n) == 0:
+    if not isinstance(n, (list, tuple)) and ndim(n) == 0:
         return np.array(whole("n", n, least, 2**63 - 1))
     array = whole_array("n", n)
     numbers_of_users = integers("n", array, ndim=array.ndim)

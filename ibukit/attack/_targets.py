@@ -25,13 +25,10 @@ def parse_target(target: Any, alphabet: Alphabet, codes: bool) -> int:
 
 def parse_targets(target: Any, alphabet: Alphabet) -> Ints:
     """Return the codes of one or several different labels; on a grid numbers are codes."""
-    try:
-        targets = [target] if np.ndim(target) == 0 else target
-    # numpy refuses rows of different lengths.
-    except ValueError:
-        raise ValueError(
-            f"target must be a label or several different ones, got {target!r}"
-        ) from None
+    dimensions = arguments.ndim(target)
+    if dimensions < 0:
+        raise ValueError(f"target must be a label or several different ones, got {target!r}")
+    targets = [target] if dimensions == 0 else target
     if isinstance(alphabet, Line) and np.asarray(targets).dtype.kind in "US":
         raise AlphabetMismatch(
             f"target must be integers of {alphabet!r}, got {target!r}; other labels need alphabet="

@@ -192,15 +192,8 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
         mechanism = on_alphabet(mechanism, tally.full_alphabet)
     # A report is a number or a row: its number of dimensions tells a single report from several.
     width = mechanism.restore_reports(part.reports[:1]).ndim - 1
-    try:
-        sent = [report] if np.ndim(report) == width else report
-        len(sent)
-    # ValueError: reports of different lengths. TypeError: a value without a length.
-    except (ValueError, TypeError):
-        raise ValueError(
-            f"report must be a report or several, as the mechanism makes them, got {report!r}"
-        ) from None
-    if np.ndim(sent) == 0:
+    sent = [report] if arguments.ndim(report) == width else report
+    if arguments.ndim(sent) < 1:
         raise ValueError(
             f"report must be a report or several, as the mechanism makes them, got {report!r}"
         )

@@ -442,7 +442,7 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
     # A list is a list of labels, an integer a number of secrets.
     if isinstance(alphabet, (Set, Mapping, str, bytes)):
         require_sequence(alphabet, "alphabet")
-    if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
+    if isinstance(alphabet, (list, tuple)) or arguments.ndim(alphabet) == 1:
         return consecutive(alphabet) or Alphabet(alphabet)
     return Line(0, arguments.whole("alphabet", alphabet, 1, 2**63) - 1)
 

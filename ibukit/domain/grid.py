@@ -270,12 +270,8 @@ class Grid(Alphabet):
 
     @override
     def are_codes(self, labels: Any) -> bool:
-        try:
-            listed = isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1
-        # numpy refuses rows of different lengths; they are no codes.
-        except ValueError:
-            return False
-        return listed and len(labels) > 0
+        is_list = isinstance(labels, (list, tuple, range, np.ndarray))
+        return is_list and arguments.ndim(labels) == 1 and len(labels) > 0
 
     def nearest(self, cells: Ints) -> Ints:
         """Return the nearest cells of the grid to any (row, column) pairs, shape (n, 2)."""

@@ -129,7 +129,7 @@ def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
         return LinearFunctionals(len(alphabet), weights_of_districts(of, alphabet))
     weights = weights_of(of, alphabet)
     # A mapping or a vector is one functional; a matrix has one in each row, even if it has one row.
-    single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
+    single = weights is not None and (_labels(of) is not None or arguments.ndim(of) == 1)
     return LinearFunctionals(len(alphabet), weights, single)
 
 

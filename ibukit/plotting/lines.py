@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.distributions import EstimatedDistribution
@@ -182,7 +183,7 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
         listed = [listed]
     each = list(listed)
     # A list of numbers is a single distribution.
-    if each and not isinstance(each[0], EstimatedDistribution) and np.ndim(each[0]) == 0:
+    if each and not isinstance(each[0], EstimatedDistribution) and arguments.ndim(each[0]) == 0:
         each = [listed]
     for i, values in enumerate(each, start=1):
         yield (

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit._ground import arguments
 from ibukit._ground.extras import missing_extra
 from ibukit.estimators import mle, smooth
 from ibukit.mechanisms import Mechanism
@@ -131,7 +132,9 @@ class MLE(BaseEstimator):  # type: ignore[misc] # it has no types
                 f"mechanism must be a Mechanism, got {type(self.mechanism).__name__}; as in "
                 "MLE(ik.RandomizedResponse(labels, epsilon))"
             )
-        if np.ndim(X) == 1:
+        if arguments.ndim(X) < 0:
+            raise ValueError("X must have rows of one length, a row for each person")
+        if arguments.ndim(X) == 1:
             X = np.reshape(X, (-1, 1))
         reports: NDArray[Any] = validate_data(self, X, reset=first, dtype=None)
         return reports[:, 0] if reports.shape[1] == 1 else reports

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.bit_texts import bits_in_texts
@@ -145,7 +146,7 @@ def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArr
     texts = np.array([isinstance(value, str) for value in values], dtype=bool)
     rows[texts], known[texts] = bits_in_texts(values[texts].tolist(), width)
     for index in np.flatnonzero(~texts):
-        row = np.asarray(values[index]) if np.ndim(values[index]) == 1 else np.zeros(0)
+        row = np.asarray(values[index]) if arguments.ndim(values[index]) == 1 else np.zeros(0)
         if row.shape == (width,) and row.dtype.kind in "biuf" and ((row == 0) | (row == 1)).all():
             rows[index], known[index] = row, True
     return rows, known
@@ -167,7 +168,7 @@ def numbered_bits(values: NDArray[Any], width: int) -> tuple[NDArray[np.int64], 
 
 def rows_of_lists(values: NDArray[Any]) -> NDArray[Any]:
     """Return lists of one length as rows, shape (s, width); other values unchanged."""
-    widths = {len(value) if np.ndim(value) == 1 else 0 for value in values}
+    widths = {len(value) if arguments.ndim(value) == 1 else 0 for value in values}
     return (
         np.array([list(value) for value in values])
         if len(widths) == 1 and widths != {0}

@@ -35,7 +35,20 @@ def counted_reports(parts: tuple[TallyPart, ...]) -> pd.DataFrame:
         )
         for part in parts
     ]
+    if len({tuple(frame.columns) for frame in frames}) > 1:
+        # A column that one mechanism has and another lacks would turn from integers to floats.
+        frames = [frame.astype(_nullable(frame)) for frame in frames]
     return pd.concat(frames, ignore_index=True)
+
+
+def _nullable(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the types of the numeric columns of reports that may have missing values."""
+    kinds = {"i": "Int64", "u": "UInt64", "f": "Float64"}
+    return {
+        str(name): kinds[dtype.kind]
+        for name, dtype in frame.dtypes.items()
+        if name != "count" and dtype.kind in kinds
+    }
 
 
 def _columns(part: TallyPart) -> dict[str, NDArray[Any]]:

@@ -656,8 +656,9 @@ class Tally(arguments.ReadOnlyArrays):
         Reports that are single labels stand in the column report, and so do rows of bits, as
         strings of 0 and 1. Points fill the columns x and y, cells the columns row and col, other
         reports of several numbers the columns report_0, report_1, ... A tally of several mechanisms
-        has one more column, mechanism. With ``count="count"``, `from_table` can read the frame of a
-        single mechanism.
+        has one more column, mechanism; where a report lacks a column that others have, the frame
+        holds pandas.NA. With ``count="count"``, `from_table` can read the frame of a single
+        mechanism.
 
         Returns
         -------

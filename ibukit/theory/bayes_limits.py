@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,11 @@ from ibukit.theory.estimation_bounds import entropy_factor
 
 # Entries of the stack of information matrices and of the probabilities that are held at a time.
 DRAWN_ENTRIES_AT_ONCE = 2**22
+# Log-odds up to which a share is a double, and the nats and standard deviations from its peak at
+# which a density is negligible.
+MAX_LOG_ODDS, NEGLIGIBLE_NATS, NEGLIGIBLE_DEVIATIONS = 700.0, 40.0, 9.0
+# Error beyond these ends that is too large to pass without a word.
+MAX_BEYOND = 1e-9
 
 
 @dataclass(frozen=True)
@@ -216,30 +222,79 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
     """Means by quadrature for two secrets, their errors, and the rule's warnings.
 
     The integrals have the weight p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are
-    part of the rule.
+    part of the rule. A report that excludes a secret adds a logarithm of p or of 1 - p to that; the
+    integral is then over the log-odds, in which it is smooth.
     """
-    # Imported late: it is slow to load and seldom needed.
-    from scipy.integrate import quad
-
-    # The prior's density is the rule's weight over the beta function.
-    scale = np.exp(-betaln(*prior))
+    rule = _over_the_log_odds if (matrix == 0).any() else _over_the_share
+    middle = _integrands(matrix, np.array([[0.5, 0.5]]))[:, 0]
 
     def mean(which: int) -> tuple[float, float, str]:
-        value, error, _, *warning = quad(
-            lambda p: float(_integrands(matrix, np.array([[p, 1 - p]]))[which, 0]),
-            0,
-            1,
-            weight="alg",
-            wvar=tuple(prior - 1),
-            epsabs=0,
-            epsrel=1e-11,
-            limit=200,
-            full_output=True,
+        # Where reports hide nothing, the second constant is that of no volume at all.
+        if middle[which] == -np.inf:
+            return -np.inf, 0.0, ""
+        return rule(
+            lambda p, rest: float(_integrands(matrix, np.array([[p, rest]]))[which, 0]), prior
         )
-        return scale * value, scale * error, " ".join(str(warning[0]).split()) if warning else ""
 
     means, errors, warning = zip(*(mean(which) for which in range(4)), strict=True)
     return np.array(means), np.array(errors), next(filter(None, warning), "")
+
+
+def _over_the_share(f: Callable[[float, float], float], prior: Floats) -> tuple[float, float, str]:
+    # Imported late: it is slow to load and seldom needed.
+    from scipy.integrate import quad
+
+    value, error, _, *warning = quad(
+        lambda p: f(p, 1 - p),
+        0,
+        1,
+        weight="alg",
+        wvar=tuple(prior - 1),
+        epsabs=0,
+        epsrel=1e-11,
+        limit=200,
+        full_output=True,
+    )
+    # The prior's density is the rule's weight over the beta function.
+    scale = np.exp(-betaln(*prior))
+    return scale * value, scale * error, " ".join(str(warning[0]).split()) if warning else ""
+
+
+def _over_the_log_odds(
+    f: Callable[[float, float], float], prior: Floats
+) -> tuple[float, float, str]:
+    # Imported late: it is slow to load and seldom needed.
+    from scipy.integrate import quad
+
+    def at(u: float) -> tuple[Floats, float]:
+        # p and 1 - p, and the density of the log-odds.
+        logs = -np.logaddexp(0, [-u, u])
+        return np.exp(logs), float(np.exp(prior @ logs - betaln(*prior)))
+
+    def integrand(u: float) -> float:
+        shares, density = at(u)
+        return density * f(*shares)
+
+    # The density has its peak at log(alpha_1 / alpha_2), is about as wide as a normal one of this
+    # deviation, and falls like exp(alpha u) far from there. At the last ends p is still a double.
+    centre, deviation = np.log(prior[0] / prior[1]), np.sqrt((1 / prior).sum())
+    reach = NEGLIGIBLE_NATS / prior + NEGLIGIBLE_DEVIATIONS * deviation
+    low = max(centre - reach[0], -MAX_LOG_ODDS)
+    high = min(centre + reach[1], MAX_LOG_ODDS)
+    value, error, _, *warning = quad(
+        integrand, low, high, points=[centre], epsabs=0, epsrel=1e-11, limit=400, full_output=True
+    )
+    missed = " ".join(str(warning[0]).split()) if warning else ""
+    for end in (low, high):
+        shares, density = at(end)
+        # Beyond the end the density falls at least at this rate. An integrand is at most about as
+        # large as the log-odds.
+        rate = abs(float(prior @ (shares[1], -shares[0])))
+        beyond = density / rate * (MAX_LOG_ODDS + 1 / rate)
+        error += beyond
+        if beyond > MAX_BEYOND:
+            missed = "alpha is so small that shares are needed which are no doubles"
+    return value, error, missed
 
 
 def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -> Floats:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from ibukit import attack, theory
+from ibukit import attack, sklearn, theory
 from ibukit.bayes import _randomized_response
 from ibukit.mechanisms.base import require_mechanism
 from ibukit.solvers import Problem, best_found, maximise_near
@@ -42,6 +42,8 @@ REFUSED = {
     "0-d secrets": (lambda: KRR.randomize(np.array(0.5), RNG), "secrets must have 1 dimension"),
     "0-d labels": (lambda: ik.Exponential(list("ab"), 1.0).release(np.array("a")), "secrets must have 1 dimension"),
     "huge alphabet": (lambda: ik.RandomizedResponse(HUGE, 1.0), "alphabet must be at most"),
+    "huge line": (lambda: ik.DiscreteSquareWave(HUGE, 1.0), "alphabet must be at most"),
+    "huge line of real numbers": (lambda: ik.Piecewise(2**63 + 1, 1.0), "alphabet must be at most"),
     # one of some texts
     "post": (lambda: ik.inv(TALLY, post=SERIES), "post must be"),
     "subset": (lambda: ik.datasets.load_adult_ages(ARRAY), "subset must be"),
@@ -116,6 +118,8 @@ REFUSED = {
     "0-d cells": (lambda: ik.Grid(2, 2, cell_size=np.array(0.5)), "cell_size must be a number or a pair"),
     "no cells": (lambda: ik.Grid.from_geodataframe(
         ik.Grid(2, 2).to_geodataframe(range(4)), cell_size=ARRAY[:0]), "cell_size must be a number or a pair"),
+    "ragged cell size": (lambda: ik.Grid(2, 2, cell_size=RAGGED), "cell_size must be a number or a pair"),
+    "ragged reports of an estimator": (lambda: sklearn.MLE(KRR).fit(RAGGED), "X must have rows of one length"),
     "two chances": (lambda: ik.LongitudinalUnaryEncoding.rappor(3, 0.5, 0.75, 0.25), "q must be larger than p"),
     "a certain bit": (lambda: ik.LongitudinalUnaryEncoding.rappor(3, 0.5, 0, 0.75), r"p must be in \(0, 1\)"),
     # beyond the doubles
@@ -254,3 +258,26 @@ def test_small_parameters_of_a_prior_are_not_lost_beside_1(alpha):
         by_totals.standard_deviations, by_splits.standard_deviations, rtol=1e-9
     )
     np.testing.assert_allclose(by_totals.interval(), by_splits.interval(), rtol=1e-6)
+
+
+def test_a_pooled_frame_keeps_whole_numbers_where_a_mechanism_lacks_a_column():
+    sketch = ik.HadamardCountMeanSketch(3, 1.0, rows=2, width=4)
+    tally = sketch.simulate([9, 9, 9], np.random.default_rng(1)) + KRR.tally_counts([6, 3, 1])
+    frame = tally.to_frame()
+    assert [str(frame[f"report_{i}"].dtype) for i in range(3)] == ["Int64"] * 3
+    others = frame["report_0"].isna()
+    assert frame.loc[others, "report"].tolist() == [0, 1, 2]
+    assert frame["report"].isna().equals(~others)
+    assert frame["count"].sum() == 37
+
+
+def test_the_profile_of_a_number_ends_where_rounding_leaves_no_step():
+    """With 1e15 reports and a level of 1e-9, the region is narrower than the likelihood's digits."""
+    unfolded = ik.unfold([1e13, 2.6e14, 1.5e14, 1.4e14, 6e13], np.full((4, 5), 0.2))
+    lower, upper = unfolded.count_intervals(1e-9)
+    assert (lower <= unfolded.counts).all()
+    assert (unfolded.counts <= upper).all()
+
+
+def test_a_question_of_zeros_has_the_number_zero():
+    assert ik.unfold([50, 30, 20], np.eye(3)).count_intervals(of=[0, 0, 0]) == (0, 0)

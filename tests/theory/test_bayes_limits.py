@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import ibukit as ik
 from ibukit.theory import bayes_limits, ldp_bounds, least_asymptotic_mse, van_trees_bound
@@ -332,3 +332,29 @@ def test_bad_input(rng):
         van_trees_bound(3, 1.0, n=0, alpha=0.5)
     with pytest.raises(ValueError, match='of must be "distribution" or "frequencies", got \'P\''):
         van_trees_bound(3, 1.0, n=1, alpha=0.5, of="P")
+
+
+@pytest.mark.parametrize("alpha", [0.06, 0.5, 1.0, 2.0, 30.0, 3000.0])
+def test_reports_that_exclude_a_secret_have_the_limits_of_digamma_functions(alpha):
+    """Without noise the limits are moments of a beta distribution, whose logarithms diverge at 0;
+    if every other report says nothing, the information is halved.
+    """
+    mean_log = special.digamma(alpha) - special.digamma(2 * alpha)
+    variance = alpha / (2 * alpha + 1)
+    plain, half = (
+        bayes_limits(ik.MatrixMechanism(matrix), alpha)
+        for matrix in (np.eye(2), [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    )
+    assert plain.k1 == pytest.approx(mean_log, rel=1e-9, abs=1e-9)
+    assert half.k1 == pytest.approx(mean_log + math.log(2) / 2, rel=1e-9, abs=1e-9)
+    assert (plain.k2, plain.frequencies) == (-math.inf, pytest.approx(0, abs=1e-12))
+    assert (plain.distribution, half.distribution) == pytest.approx((variance, 2 * variance))
+    assert half.frequencies == pytest.approx(variance)
+
+
+def test_shares_that_are_no_doubles_are_missed_and_said_so():
+    with pytest.raises(ik.ConvergenceError, match="alpha is so small") as caught:
+        bayes_limits(ik.MatrixMechanism(np.eye(2)), 1e-3)
+    limits = caught.value.estimate
+    exact = special.digamma(1e-3) - special.digamma(2e-3)
+    assert abs(limits.k1 - exact) <= limits._errors[0]

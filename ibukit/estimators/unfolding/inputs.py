@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ibukit._ground import arguments
 from ibukit._ground.arguments import SUM_TOLERANCE, Floats
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.grid import Grid
@@ -35,8 +36,9 @@ def read_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]
         )
         return matrix, 1.0
     matrix, secrets, reports = _flat_response(matrix)
-    if secrets is not None and np.shape(efficiency) == (secrets.n_rows, secrets.n_cols):
-        efficiency = np.ravel(efficiency)
+    if secrets is not None and arguments.ndim(efficiency) == 2:
+        cells = np.asarray(efficiency)
+        efficiency = cells.ravel() if cells.shape == (secrets.n_rows, secrets.n_cols) else cells
     unit = 1.0
     if efficiency is None:
         rows = read_matrix(matrix).rows

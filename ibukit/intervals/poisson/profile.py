@@ -108,6 +108,8 @@ class PoissonProfile:
     def number_bracket(self, w: Floats) -> _Bracket:
         """Return a number w . lambda that is attained and one that is not exceeded."""
         c = w / self._efficiency
+        if not c.any():
+            return _Bracket(0.0, 0.0)
         now, bound, attained = self._first(c), math.inf, -math.inf
         typical = float(np.abs(c) @ self._start.mu)
         for _ in range(MAX_STEPS):
@@ -272,7 +274,8 @@ class PoissonProfile:
         scaled = point.mu[:, None] * self._rows * (np.sqrt(self._n / point.slack) / point.nu)
         slope = point.mu * c
         move = _newton(scaled, 1.0, point.mu * point.gradient / point.slack, slope)
-        r = math.sqrt(max(float(slope @ move), 0.0))
+        # Where rounding leaves no Newton step, any multipliers above 0 will do.
+        r = math.sqrt(max(float(slope @ move), 0.0)) or float(np.abs(slope).max())
         return _Iterate(point, r / point.slack, r / point.mu, 1.0)
 
     def _step(self, now: _Iterate, c: Floats) -> _Iterate:
@@ -314,6 +317,8 @@ def _newton(scaled: Floats, diagonal: Floats | float, along: Floats, slope: Floa
     """Solve (D + S S^T + a a^T) move = slope, which is positive definite; 0 if rounding fails."""
     matrix = scaled @ scaled.T + np.outer(along, along)
     matrix[np.diag_indices_from(matrix)] += diagonal
+    if not np.diag(matrix).min() > 0:
+        return np.zeros_like(slope)
     # Rows and columns are scaled to a diagonal of 1.
     units = 1 / np.sqrt(np.diag(matrix))
     factor, failed = dpotrf(matrix * np.outer(units, units), lower=1)

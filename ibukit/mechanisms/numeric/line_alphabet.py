@@ -17,7 +17,7 @@ def as_line(alphabet: Alphabet | int) -> Line:
         raise TypeError(
             f"alphabet must be a Line, because the noise adds to integers; got {alphabet!r}"
         )
-    return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
+    return Line(0, arguments.whole("alphabet", alphabet, 1, 2**63) - 1)
 
 
 def as_real_line(alphabet: Alphabet | int) -> Line:
