@@ -209,3 +209,11 @@ def test_a_pool_of_lines_adds_up_their_grams():
 )
 def test_what_is_no_positive_number_certifies_nothing(least, largest):
     assert gap_between(least, largest) == math.inf
+
+
+def test_a_bound_without_an_end_is_infinite_and_a_score_without_a_gap_is_kept():
+    g = np.array([2.0, 3.0])
+    assert (Score(-1.0, g, 0.1).raised(math.inf).g == math.inf).all()
+    off = Score(-math.inf, g, 0.0)
+    assert off.raised(0.5) is off
+    assert (Score(-1.0, g, 0.1).raised(0.5).g >= 1.5 * g).all()

@@ -104,9 +104,11 @@ def test_a_secret_that_sends_no_report_seen_gains_by_dilution():
 
 
 def test_the_joint_bound_is_the_best_division_of_the_fall(rng):
-    for _ in range(100):
+    for _ in range(200):
         one, other = (
-            Bound(rng.uniform(0, 1.1), rng.uniform(0, 2) * rng.integers(2), rng.uniform(1, 50))
+            Bound(
+                rng.uniform(0.3, 1.1), rng.uniform(0, 1) * (rng.random() < 0.8), rng.uniform(1, 4)
+            )
             for _ in range(2)
         )
         weight, fall = rng.uniform(0, 3), rng.uniform(0, 5)
