@@ -97,12 +97,24 @@ def chosen_threshold(part: TallyPart, honest: Estimate) -> float:
     """Return the likelihood ratio that honest people exceed with probability 1 % at most.
 
     That is so if theta is known: with m possible reports the probability is at most
-    m exp(-threshold / 2). Where the possible reports are no finite list, m is estimated by the sum
-    of counts_z / (n p_z) over the reports seen, whose mean is m.
+    m exp(-threshold / 2). Where the possible reports are no finite list, m is estimated.
     """
     m = getattr(part.mechanism, "m", None)
-    log_m = math.log(m) if m else float(logsumexp(_excess(part, honest)))
+    log_m = math.log(m) if m else _log_possible(part, honest)
     return max(MIN_THRESHOLD, 2 * (log_m - math.log(MAX_FALSE_ALARM)))
+
+
+def _log_possible(part: TallyPart, honest: Estimate) -> float:
+    """Return the logarithm of about the number of possible reports.
+
+    Their number is the mean of 1 / p_z over honest reports z. The mean is taken over the likelier
+    half of the reports, for one unlikely report of an adversary would make it as large as he likes.
+    """
+    shares = part.counts / part.counts.sum()
+    excess = _excess(part, honest)
+    likely = np.argsort(excess - np.log(shares), kind="stable")
+    half = likely[: int(np.searchsorted(shares[likely].cumsum(), 1 / 2)) + 1]
+    return float(logsumexp(excess[half]) - math.log(shares[half].sum()))
 
 
 def _excess(part: TallyPart, honest: Estimate) -> Floats:

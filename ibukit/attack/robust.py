@@ -115,8 +115,8 @@ def robust_mle(
         probability at most m exp(-threshold / 2), for m possible reports, by Chernoff's bound. By
         default the threshold is the one at which this bound is 1 %, and at least 20: 20 up to 220
         possible reports, and 65 for rows of 40 bits. Where the possible reports are no finite list,
-        m is estimated by the sum of :math:`\mathrm{counts}_z/(n\,p_z)` over the reports seen, p
-        being their probabilities for honest people; its mean is m. As :math:`\theta` is estimated,
+        m is estimated by the mean of :math:`1/p_z` over the likelier half of the reports, p being
+        their probabilities for honest people. As :math:`\theta` is estimated,
         the threshold is only a rule of thumb; `detect_poisoning` has a level that is proven. With 0
         and ``most=1`` the largest ratio itself is found, however small. A threshold far below the
         default finds a report after another among honest ones, which may take hours.

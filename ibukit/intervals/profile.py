@@ -188,7 +188,8 @@ def share_inside(
                 slope = float(q @ (rise / mixed(high)))
             tangent = high + (floor - fit_high) / slope if slope < 0 else high
             chord = low + (high - low) * (fit_low - floor) / (fit_low - fit_high)
-            high, low = min(high, tangent), max(low, min(chord, tangent))
+            high = max(low, min(high, tangent))
+            low = max(low, min(chord, high))
         else:
             middle = (low + high) / 2
             is_in = mean_log(q, mixed(middle)) >= floor

@@ -7,7 +7,7 @@ from scipy.stats import chi2, norm
 import ibukit as ik
 from ibukit.intervals.comparison.profiles import Bound, Sample, joint_bound
 from ibukit.intervals.comparison.tilt_curve import TiltCurve
-from ibukit.intervals.tilted_likelihood import Likelihood
+from ibukit.intervals.tilted_likelihood import DenseLikelihood
 
 Z = norm.ppf(0.975)
 SHARES = np.linspace(0, 1, 200_001)
@@ -72,9 +72,9 @@ def test_ends_and_p_values_are_those_of_all_pairs_of_shares(mechanism, counts):
 def test_few_reports_take_few_maximisers(monkeypatch, rng):
     """A search for the end within a search for the angle takes thousands for each question."""
     calls = []
-    tilted = Likelihood.tilted
+    maximiser = DenseLikelihood.tilted_maximiser
     monkeypatch.setattr(
-        Likelihood, "tilted", lambda self, w, rho: calls.append(rho) or tilted(self, w, rho)
+        DenseLikelihood, "tilted_maximiser", lambda self, a: calls.append(a) or maximiser(self, a)
     )
     mechanism = ik.TruncatedGeometric(8, 0.5)
     for n in (1, 20, 20_000):
@@ -116,3 +116,45 @@ def test_the_joint_bound_is_the_best_division_of_the_fall(rng):
         best = max(one.at(share) + weight * other.at(fall - share) for share in grid)
         assert joint_bound(one, other, weight, fall) == pytest.approx(best, abs=5e-3)
         assert joint_bound(one, other, weight, fall) >= best - 1e-12
+
+
+def test_a_tilt_may_be_nearer_to_one_than_rounding():
+    """Noise of level 10 on 8 places: the least chance of a report is e^-70."""
+    mechanism = ik.TruncatedGeometric(8, 10.0)
+    counts = [0, 0, 0, 0, 1, 1, 1, 0], [0, 1, 3, 0, 1, 0, 0, 0]
+    frame = ik.compare(*map(mechanism.tally_counts, counts)).to_frame()
+    # Without noise the difference at place 2 is that of 0 of 3 and 3 of 5.
+    plain = ik.compare(
+        *map(ik.MatrixMechanism(np.eye(2)).tally_counts, ([3, 0], [2, 3])), of=[0, 1]
+    )
+    np.testing.assert_allclose(
+        frame.loc[2, ["lower", "upper"]].astype(float), plain.difference.interval, atol=1e-3
+    )
+
+
+def test_a_line_of_many_places_has_the_ends_of_few():
+    """One report each, far apart: the places between and beyond them are too far to matter."""
+    ends = []
+    for k in (40, 301):
+        mechanism = ik.TruncatedGeometric(k, 2.0)
+        one, other = (np.eye(k, dtype=int)[[place, place - k]].sum(axis=0) for place in (10, 25))
+        found = ik.compare(
+            mechanism.tally_counts(one), mechanism.tally_counts(other), of=np.arange(k) < 18
+        )
+        ends.append([*found.difference.interval, found.difference.p_value])
+    np.testing.assert_allclose(*ends, atol=1e-4)
+
+
+@pytest.mark.parametrize("level", [1e-4, 0.01, 0.5, 0.95])
+def test_a_sample_of_a_trillion_is_as_good_as_known(level):
+    mechanism = ik.RandomizedResponse(4, 2.0)
+    few = mechanism.tally_counts([30_406, 46_370, 11_300, 11_924])
+    many = mechanism.tally_counts(
+        [339_061_780_883, 404_315_697_467, 136_691_956_793, 119_930_564_857]
+    )
+    w = np.array([1, 0.9, 0, 0.7])
+    (value,) = [w @ ik.mle(many).distribution]
+    lower, upper = ik.mle(few).interval(level, of=w, method="profile")
+    found = ik.compare(many, few, of=w, level=level).difference
+    np.testing.assert_allclose(found.interval, (value - upper, value - lower), atol=5e-6)
+    assert found.p_value < 1e-60

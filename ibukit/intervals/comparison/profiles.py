@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ import scipy
 from scipy.special import ndtr
 
 from ibukit._ground.arguments import Floats
-from ibukit.intervals.comparison.tilt_curve import TiltCurve
+from ibukit.intervals.comparison.tilt_curve import MAX_BISECTIONS, TiltCurve
 from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile, share_inside
 from ibukit.intervals.tilted_likelihood import Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
@@ -35,6 +36,9 @@ MAX_PRICES = 60
 # While all prices are too small, the next one is larger by at most the second factor, and from the
 # third on by at least the first.
 MIN_GROWTH, MAX_GROWTH = 4.0, 100.0
+# Slopes of points that prove more where a slope is tiny. The error of a maximiser is up to 1e-12,
+# and what a steeper point proves too little is about in proportion to its slope.
+STEEPER = (1e-9, 1e-8, 1e-7, 1e-6)
 # Largest number of ratios r tried. Dinkelbach's iteration converges faster than linearly.
 MAX_RATIOS = 30
 # Least s = sqrt(2 F) that is tried, so that the region has an inside; values equal within it have
@@ -153,14 +157,15 @@ class JointProfile:
         lowest = self._second.lowest(self._w, fall)
         if lowest <= ZERO_TOLERANCE * float(self._w.max()):
             return math.inf
-        r = self._quotient(self._best)
+        r, proved = self._quotient(self._best), math.inf
         for _ in range(MAX_RATIOS):
             pair, bound = self._end(r, fall)
             following = max(self._quotient(pair), r)
             # What w . theta_1 - r w . theta_2 can still be, over the least w . theta_2.
             excess = self._least * (1 - r) + self._span * (bound - r)
-            r, proved = following, r + max(excess, 0.0) / lowest
-            if proved <= (1 + RELATIVE_TOLERANCE) * r + ENDS_MEET:
+            before, proved = (r, proved), min(proved, r + max(excess, 0.0) / lowest)
+            r = following
+            if proved <= (1 + RELATIVE_TOLERANCE) * r + ENDS_MEET or before == (r, proved):
                 break
         return max(r, proved)
 
@@ -201,8 +206,8 @@ class JointProfile:
         inside, outside = self._best, None
         attained, bound, tolerance = inside, full, math.sqrt(fall)
         for pair in self._pairs(weight, lambda pair: math.sqrt(self._fall(pair)) - tolerance):
-            bounds = self._bounds(pair)
-            bound = min(bound, joint_bound(*bounds, weight, fall))
+            for one, other in self._bounds(pair):
+                bound = min(bound, joint_bound(one, other, weight, fall))
             if self._fall(pair) > fall:
                 outside = pair
             elif pair.value(weight) >= inside.value(weight):
@@ -248,13 +253,35 @@ class JointProfile:
         return Pair(one.at(price / self._first.n), other.at(weight * price / self._second.n))
 
     def _fall(self, pair: Pair) -> float:
-        return self._first.fall(pair.first) + self._second.fall(pair.second)
+        total = 0.0
+        samples = self._first, self._second
+        for sample, point, best in zip(samples, pair, self._best, strict=True):
+            fall = sample.fall(point)
+            if point.slope < math.inf:
+                # No more, because f + slope w . theta is not larger at the best distribution. In a
+                # large sample the difference of two f may be rounding alone.
+                most = sample.n * point.slope * max(point.answer - best.answer, 0.0)
+                fall = min(fall, most)
+            total += fall
+        return total
 
-    def _bounds(self, pair: Pair) -> tuple[Bound, Bound]:
-        return (
-            self._first.bound(self._up, pair.first),
-            self._second.bound(1 - self._up, pair.second),
+    def _bounds(self, pair: Pair) -> list[tuple[Bound, Bound]]:
+        """Return what the points prove, for each sample one that may be combined with each other.
+
+        In the bound, rounding of the maximiser is divided by the slope. If a sample is by far the
+        larger one, its slope is tiny, and steeper points prove more.
+        """
+        weights = self._up, 1 - self._up
+        one, other = (
+            [
+                sample.bound(w, each)
+                for each in [point, *(curve.at(slope) for slope in STEEPER if slope > point.slope)]
+            ]
+            for sample, w, curve, point in zip(
+                (self._first, self._second), weights, self._curves, pair, strict=True
+            )
         )
+        return list(product(one, other))
 
     def _quotient(self, pair: Pair) -> float:
         """Return w . theta_1 / w . theta_2."""
@@ -267,13 +294,17 @@ class JointProfile:
         bounds, most = self._bounds(pair), MAX_RADIUS**2 / 2
 
         def excess(fall: float) -> float:
-            return joint_bound(*bounds, 1.0, fall) - 1
+            return min(joint_bound(one, other, 1.0, fall) for one, other in bounds) - 1
 
         if excess(0.0) >= 0:
             return 0.0
         if excess(most) <= 0:
             return most
-        return float(scipy.optimize.brentq(excess, 0.0, most, xtol=1e-300, rtol=1e-12))
+        return float(
+            scipy.optimize.brentq(
+                excess, 0.0, most, xtol=1e-300, rtol=1e-12, maxiter=MAX_BISECTIONS
+            )
+        )
 
     def _joint(self, pair: Pair) -> tuple[Floats, float]:
         """Return the probabilities of the reports of both samples, and the joint f."""

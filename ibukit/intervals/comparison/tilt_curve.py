@@ -23,8 +23,13 @@ from ibukit.intervals.tilted_likelihood import Likelihood, Tilted
 SLOPE_TOLERANCE = 1e-4
 # A point of a segment counts as a maximiser if w . theta could be larger by no more than this.
 SEGMENT_TOLERANCE = 1e-10
+# A tilt rho is found by its rest 1 - rho: the least one, and the factor by which it falls where no
+# tilt has been too large.
+MIN_REST, MAX_FALL_OF_REST = 1e-280, 1e-3
 # Largest number of tilts tried for one slope. After that the nearest point is returned.
 MAX_TRIES = 40
+# More steps than a root between two doubles takes.
+MAX_BISECTIONS = 3000
 
 
 class TiltCurve:
@@ -44,8 +49,9 @@ class TiltCurve:
         self._likelihood, self._w = likelihood, w
         best = likelihood.best
         self.best = best._replace(answer=float(w @ best.theta), slope=0.0)
-        # In ascending order.
-        self._tilts, self._points = [0.0], [self.best]
+        # The complements 1 - rho of the tilts, in descending order; they may be far below the
+        # rounding of 1.
+        self._rests, self._points = [1.0], [self.best]
         # A secret of value 1 that could not send any report seen: the end of the curve.
         (unseen,) = ((w == 1) & (best.ratios == 0)).nonzero()
         theta = np.zeros(likelihood.k)
@@ -62,24 +68,33 @@ class TiltCurve:
             if abs(nearest.slope - slope) <= SLOPE_TOLERANCE * slope:
                 break
             before = self._points[after - 1]
-            low, high, beyond = self._tilts[after - 1], 1.0, self._end
+            low, high, beyond = 0.0, self._rests[after - 1], self._end
             if after < len(self._points):
-                high, beyond = self._tilts[after], self._points[after]
+                low, beyond = self._rests[after], self._points[after]
             if beyond is None:
                 # What is missing to the largest value is at most about in proportion to 1 / slope.
-                answer = 1 - (1 - before.answer) * min(1.0, before.slope / slope)
+                missing = (1 - before.answer) * min(1.0, before.slope / slope)
             else:
                 mixed = self._mixed(before, beyond, slope)
                 if self._is_optimal(mixed):
                     return mixed
-                answer = mixed.answer
-            rho = slope / (1 + slope * answer)
-            rho = rho if low < rho < high else (low + high) / 2
-            if rho in self._tilts:
+                missing = 1 - mixed.answer
+            # The slope t is reached at the tilt t / (1 + t w . theta).
+            rest = (1 - slope * missing) / (1 + slope * (1 - missing))
+            if not low < rest < high:
+                rest = math.sqrt(low * high) if low > 0 else MAX_FALL_OF_REST * high
+            if not max(low, MIN_REST) < rest < high:
                 break
-            self._tilts.insert(after, rho)
-            self._points.insert(after, self._likelihood.tilted(self._w, rho))
+            self._rests.insert(after, rest)
+            self._points.insert(after, self._tilted(rest))
         return nearest
+
+    def _tilted(self, rest: float) -> Tilted:
+        """Return the maximiser at the tilt 1 - rest."""
+        theta = self._likelihood.tilted_maximiser((1 - self._w) + rest * self._w)
+        missing = float((1 - self._w) @ theta)
+        slope = (1 - rest) / (missing + rest * (1 - missing))
+        return self._likelihood.at(theta, self._w, slope)
 
     def on_face(self) -> Tilted | None:
         """Return the most likely distribution with w . theta = 1; None if a report excludes all."""
@@ -101,7 +116,9 @@ class TiltCurve:
         elif derivative(1.0) >= 0:
             share = 1.0
         else:
-            share = float(scipy.optimize.brentq(derivative, 0.0, 1.0, xtol=1e-15))
+            share = float(
+                scipy.optimize.brentq(derivative, 0.0, 1.0, xtol=1e-15, maxiter=MAX_BISECTIONS)
+            )
         theta = (1 - share) * before.theta + share * beyond.theta
         return self._likelihood.at(theta, self._w, slope)
 
