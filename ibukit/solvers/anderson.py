@@ -48,16 +48,20 @@ MIN_RATIO = 1e-13
 # Rounding may make a mean log-likelihood seem to fall by this much.
 ROUNDING_OF_LIKELIHOOD = 1e-16
 MAX_EVALUATIONS = 1_000_000
+# max g - 1 that rounding leaves.
+FINEST_EXCESS = 1e-15
 
 
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
     """The first point, from uniform, where no g exceeds 1 + tol, and the number of evaluations."""
     updates = updates_of(channel, q)
+    # Steps on a tighter goal than rounding would go on until their number runs out.
+    goal = 1 + max(tol, FINEST_EXCESS)
     walk = Anderson(updates, q, k)
     theta, taken = np.full(k, 1 / k), 0
     p, g = evaluate(updates, theta, len(q))
     with tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
-        while taken < MAX_EVALUATIONS and not (p.min() > 0 and g.max() <= 1 + tol):
+        while taken < MAX_EVALUATIONS and not (p.min() > 0 and g.max() <= goal):
             theta, p, g, steps = walk.move(theta, p, g, MAX_EVALUATIONS - taken)
             taken += steps
             bar.update(steps)

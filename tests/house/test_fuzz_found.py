@@ -120,6 +120,8 @@ REFUSED = {
         ik.Grid(2, 2).to_geodataframe(range(4)), cell_size=ARRAY[:0]), "cell_size must be a number or a pair"),
     "ragged cell size": (lambda: ik.Grid(2, 2, cell_size=RAGGED), "cell_size must be a number or a pair"),
     "ragged reports of an estimator": (lambda: sklearn.MLE(KRR).fit(RAGGED), "X must have rows of one length"),
+    "level that needs draws": (
+        lambda: ik.mle(TALLY).largest(1, level=1 - 1e-9, method="calibrated"), "draws must be at least .* which this level needs"),
     "two chances": (lambda: ik.LongitudinalUnaryEncoding.rappor(3, 0.5, 0.75, 0.25), "q must be larger than p"),
     "a certain bit": (lambda: ik.LongitudinalUnaryEncoding.rappor(3, 0.5, 0, 0.75), r"p must be in \(0, 1\)"),
     # beyond the doubles
@@ -281,3 +283,18 @@ def test_the_profile_of_a_number_ends_where_rounding_leaves_no_step():
 
 def test_a_question_of_zeros_has_the_number_zero():
     assert ik.unfold([50, 30, 20], np.eye(3)).count_intervals(of=[0, 0, 0]) == (0, 0)
+
+
+def test_a_population_with_a_billion_different_reports_is_refused_at_once():
+    mechanism = ik.LinearGeometric(ik.Line(0, 2), 1e-8)
+    with pytest.raises(ik.errors.TooLarge, match="epsilon must be larger for so many people"):
+        mechanism.simulate([10**15, 5, 5], np.random.default_rng(1))
+    assert mechanism.simulate([10**3, 5, 5], np.random.default_rng(1)).n == 1010
+
+
+def test_steps_end_where_rounding_leaves_no_better_point():
+    points = ik.PlanarLaplace(ik.Grid(1, 3), 0.1)
+    tally = points.tally_counts([24, 4, 30])
+    found = best_found(Problem(tally.operator, tally.counts), 1e-17, method="ibu")
+    assert found.theta.argmax() == 2
+    assert found.n_iter < 100_000

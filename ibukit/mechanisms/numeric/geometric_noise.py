@@ -15,10 +15,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ibukit import exact
-from ibukit._ground.arguments import Ints
+from ibukit._ground.arguments import Ints, readable
 from ibukit.domain.alphabet import Line
+from ibukit.errors import TooLarge
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.saturation import add_saturating
+
+# Different distances beyond an end that are drawn for a population: a minute or two, and 1 GB.
+MAX_DISTANCES = 2**25
 
 
 def check_noise_epsilon(epsilon: Any, *, truthful: bool = False) -> float:
@@ -90,6 +94,15 @@ class GeometricNoise:
 
     def tail(self, moving: int, rng: Generator) -> tuple[Ints, Ints]:
         """Draw distances beyond an end for `moving` values past it, and their counts."""
+        # About so many different distances: the steps, and the walkers who are left after them.
+        steps = math.log(max(moving * self._stop, 1.0)) / self._stop
+        left = min(moving, 1 / self._stop)
+        if steps + left > MAX_DISTANCES:
+            raise TooLarge(
+                f"epsilon must be larger for so many people: {readable(moving)} reports beyond an "
+                f"end of {self.line!r} would have about {readable(int(steps + left))} different "
+                f"values, and at most {MAX_DISTANCES} are drawn, got epsilon={self.epsilon:g}"
+            )
         counts = []
         # One binomial a step while a step stops more than one walker on average. At a small
         # epsilon the steps outnumber the walkers: the rest draw their distances one by one.
