@@ -67,7 +67,7 @@ class Sample:
         return self.n * max(self.likelihood.best.fit - point.fit, 0.0)
 
     def lowest(self, w: Floats, fall: float) -> float:
-        """Return the lower end of w . theta where the likelihood falls by so many nats."""
+        """Return the lower end of w . theta at this fall of the likelihood, in nats."""
         region = Profile(self.likelihood, self.likelihood.best.fit - fall / self.n)
         return -region.highest(-w) + 0.0
 
@@ -89,7 +89,7 @@ class Bound(NamedTuple):
     n: float
 
     def at(self, fall: float) -> float:
-        """Return the bound where the likelihood of all reports falls by so many nats."""
+        """Return the bound at this fall of the likelihood of all reports, in nats."""
         return min(1.0, self.start - self.gain * math.expm1(-fall / self.n))
 
     def fall_at_one(self) -> float:

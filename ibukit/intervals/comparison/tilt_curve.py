@@ -39,10 +39,10 @@ class TiltCurve:
     --------
     >>> import numpy as np, ibukit as ik
     >>> from ibukit.intervals.tilted_likelihood import likelihood_of_tally
-    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([500, 300, 200])
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([500, 200, 300])
     >>> curve = TiltCurve(likelihood_of_tally(tally), np.array([0.0, 0.0, 1.0]))
-    >>> [round(curve.at(slope).answer, 3) for slope in (0.0, 0.001, 0.1)]
-    [0.043, 0.05, 0.486]
+    >>> [round(curve.at(slope).answer, 3) for slope in (0.0, 0.01, 0.1)]
+    [0.23, 0.243, 0.374]
     """
 
     def __init__(self, likelihood: Likelihood, w: Floats):
@@ -72,7 +72,7 @@ class TiltCurve:
             if after < len(self._points):
                 low, beyond = self._rests[after], self._points[after]
             if beyond is None:
-                # What is missing to the largest value is at most about in proportion to 1 / slope.
+                # The distance to the largest value is at most about in proportion to 1 / slope.
                 missing = (1 - before.answer) * min(1.0, before.slope / slope)
             else:
                 mixed = self._mixed(before, beyond, slope)
