@@ -116,10 +116,10 @@ def robust_mle(
         default the threshold is the one at which this bound is 1 %, and at least 20: 20 up to 220
         possible reports, and 65 for rows of 40 bits. Where the possible reports are no finite list,
         m is estimated by the mean of :math:`1/p_z` over the likelier half of the reports, p being
-        their probabilities for honest people. As :math:`\theta` is estimated,
-        the threshold is only a rule of thumb; `detect_poisoning` has a level that is proven. With 0
-        and ``most=1`` the largest ratio itself is found, however small. A threshold far below the
-        default finds a report after another among honest ones, which may take hours.
+        their probabilities for honest people. As :math:`\theta` is estimated, the threshold is only
+        a rule of thumb; `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the
+        largest ratio itself is found, however small. A threshold far below the default finds one
+        report after another among honest ones, which may take hours.
     tol : float
         Each maximum is certified to within `tol` nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional

@@ -23,7 +23,7 @@ from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import sqp
 from ibukit.intervals.line_maximum import least_maximum
-from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile, share_inside
+from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile
 from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
@@ -117,8 +117,7 @@ class LossyProfile(Profile):
                 inside = point
             phi = inside.theta
             if outside is not None:
-                ends = (inside.p, inside.fit), (outside.p, outside.fit)
-                share = share_inside(self.likelihood.q, self.floor, *ends)
+                share = self._share_inside(inside, outside)
                 phi = (1 - share) * inside.theta + share * outside.theta
             attained = max(attained, self._value(w, phi))
             reached = max(reached, float(scaled @ phi))

@@ -96,9 +96,13 @@ class Profile:
 
     def _between(self, inside: Tilted, outside: Tilted) -> float:
         """Return w . theta where the segment from `inside` to `outside` leaves the region."""
-        ends = (inside.p, inside.fit), (outside.p, outside.fit)
-        share = share_inside(self.likelihood.q, self.floor, *ends)
+        share = self._share_inside(inside, outside)
         return (1 - share) * inside.answer + share * outside.answer
+
+    def _share_inside(self, inside: Tilted, outside: Tilted) -> float:
+        """Return the share of the segment from `inside` to `outside` that is in the region."""
+        ends = (inside.p, inside.fit), (outside.p, outside.fit)
+        return share_inside(self.likelihood.q, self.floor, *ends)
 
     def _along_tilts(self, w: Floats) -> Iterator[Tilted]:
         """Yield tilted maximisers on the way to the one with f = floor.

@@ -154,13 +154,11 @@ def _estimates(
 
 def enough_draws(draws: int, share: float) -> int:
     """Return `draws`; ValueError if no order statistic of that many is the quantile of `share`."""
-    draws, least = (
-        arguments.whole("draws", draws, 1),
-        math.ceil(1 / (1 - share) - ROUNDING_TOLERANCE),
-    )
-    if draws < least - 1:
+    draws = arguments.whole("draws", draws, 1)
+    least = math.ceil(1 / (1 - share) - ROUNDING_TOLERANCE) - 1
+    if draws < least:
         raise ValueError(
-            f"draws must be at least {least - 1}, got {draws}: fewer have no quantile of "
+            f"draws must be at least {least}, got {draws}: fewer have no quantile of "
             f"{share:.12g}, which this level needs"
         )
     return draws

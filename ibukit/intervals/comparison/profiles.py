@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -198,14 +199,11 @@ class JointProfile:
     def _end(self, weight: float, fall: float) -> tuple[Pair, float]:
         """Return a pair that is attained within the fall, and a value that none exceeds."""
         full = 1 + weight
-        faces = [curve.on_face() for curve in self._curves]
-        if faces[0] is not None and faces[1] is not None:
-            corner = Pair(faces[0], faces[1])
-            if self._fall(corner) <= fall:
-                return corner, full
+        if self._corner is not None and self._fall(self._corner) <= fall:
+            return self._corner, full
         inside, outside = self._best, None
-        attained, bound, tolerance = inside, full, math.sqrt(fall)
-        for pair in self._pairs(weight, lambda pair: math.sqrt(self._fall(pair)) - tolerance):
+        attained, bound, allowed = inside, full, math.sqrt(fall)
+        for pair in self._pairs(weight, lambda pair: math.sqrt(self._fall(pair)) - allowed):
             for one, other in self._bounds(pair):
                 bound = min(bound, joint_bound(one, other, weight, fall))
             if self._fall(pair) > fall:
@@ -219,6 +217,12 @@ class JointProfile:
             if gap <= min(ENDS_MEET, RELATIVE_TOLERANCE * bound):
                 break
         return attained, max(bound, attained.value(weight))
+
+    @cached_property
+    def _corner(self) -> Pair | None:
+        """The most likely pair with the largest value; None if a report excludes all."""
+        one, other = (curve.on_face() for curve in self._curves)
+        return None if one is None or other is None else Pair(one, other)
 
     def _pairs(self, weight: float, miss: Callable[[Pair], float]) -> Iterator[Pair]:
         """Yield pairs on the way to the price at which a rising function of the pair is 0.

@@ -99,9 +99,10 @@ class GeometricNoise:
         left = min(moving, 1 / self._stop)
         if steps + left > MAX_DISTANCES:
             raise TooLarge(
-                f"epsilon must be larger for so many people: {readable(moving)} reports beyond an "
-                f"end of {self.line!r} would have about {readable(int(steps + left))} different "
-                f"values, and at most {MAX_DISTANCES} are drawn, got epsilon={self.epsilon:g}"
+                f"secret_counts must be smaller under noise of epsilon={self.epsilon:g}: "
+                f"{readable(moving)} reports beyond an end of {self.line!r} would have about "
+                f"{readable(int(steps + left))} different values, and at most {MAX_DISTANCES} are "
+                "drawn; simulate fewer people"
             )
         counts = []
         # One binomial a step while a step stops more than one walker on average. At a small
