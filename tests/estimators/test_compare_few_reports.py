@@ -145,7 +145,7 @@ def test_a_line_of_many_places_has_the_ends_of_few():
     np.testing.assert_allclose(*ends, atol=1e-4)
 
 
-@pytest.mark.parametrize("level", [1e-4, 0.01, 0.5, 0.95])
+@pytest.mark.parametrize("level", [1e-4, 0.01, 0.02, 0.03, 0.05, 0.1, 0.5, 0.95])
 def test_a_sample_of_a_trillion_is_as_good_as_known(level):
     mechanism = ik.RandomizedResponse(4, 2.0)
     few = mechanism.tally_counts([30_406, 46_370, 11_300, 11_924])
@@ -156,5 +156,5 @@ def test_a_sample_of_a_trillion_is_as_good_as_known(level):
     (value,) = [w @ ik.mle(many).distribution]
     lower, upper = ik.mle(few).interval(level, of=w, method="profile")
     found = ik.compare(many, few, of=w, level=level).difference
-    np.testing.assert_allclose(found.interval, (value - upper, value - lower), atol=5e-6)
+    np.testing.assert_allclose(found.interval, (value - upper, value - lower), atol=2e-6)
     assert found.p_value < 1e-60

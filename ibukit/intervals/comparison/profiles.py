@@ -28,7 +28,7 @@ from scipy.special import ndtr
 
 from ibukit._ground.arguments import Floats
 from ibukit.intervals.comparison.tilt_curve import MAX_BISECTIONS, TiltCurve
-from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile, share_inside
+from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile
 from ibukit.intervals.tilted_likelihood import Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
@@ -187,7 +187,9 @@ class JointProfile:
                 outside = pair
             if outside is not None:
                 missing, beyond = 1 - inside.value(1.0), outside.value(1.0) - 1
-                most = min(most, self._fall_between(inside, outside, missing / (missing + beyond)))
+                share = missing / (missing + beyond)
+                # F is convex, so it lies below its chord.
+                most = min(most, (1 - share) * self._fall(inside) + share * self._fall(outside))
             if most <= MIN_RADIUS**2 / 2:
                 return 1.0
             # The p-value is that of the least fall that is proved, so it is not too small.
@@ -310,36 +312,12 @@ class JointProfile:
             )
         )
 
-    def _joint(self, pair: Pair) -> tuple[Floats, float]:
-        """Return the probabilities of the reports of both samples, and the joint f."""
-        n, m = self._shares
-        return np.concatenate(
-            [pair.first.p, pair.second.p]
-        ), n * pair.first.fit + m * pair.second.fit
-
-    @property
-    def _shares(self) -> tuple[float, float]:
-        total = self._first.n + self._second.n
-        return self._first.n / total, self._second.n / total
-
     def _between(self, inside: Pair, outside: Pair, fall: float) -> Pair:
-        """Return the pair at which the segment from `inside` to `outside` has fallen so far."""
-        n, m = self._shares
-        q = np.concatenate([n * self._first.likelihood.q, m * self._second.likelihood.q])
-        top = self._joint(self._best)[1]
-        floor = top - fall / (self._first.n + self._second.n)
-        start, end = self._joint(inside), self._joint(outside)
-        # A fall that is no more than rounding leaves no segment.
-        share = share_inside(q, floor, start, end) if end[1] < floor <= start[1] else 0.0
+        """Return a pair on the segment from `inside` to `outside` that has fallen no more."""
+        # F is convex, so it lies below its chord, which rounding of F elsewhere does not touch.
+        start, end = self._fall(inside), self._fall(outside)
+        share = (fall - start) / (end - start)
         return Pair(*(_mixed(a, b, share) for a, b in zip(inside, outside, strict=True)))
-
-    def _fall_between(self, inside: Pair, outside: Pair, share: float) -> float:
-        """Return the fall of a pair on the segment from `inside` to `outside`."""
-        falls = []
-        for sample, a, b in zip((self._first, self._second), inside, outside, strict=True):
-            fit = sample.likelihood.fit_of((1 - share) * a.p + share * b.p)
-            falls.append(sample.fall(a._replace(fit=fit)))
-        return sum(falls)
 
 
 def _mixed(inside: Tilted, outside: Tilted, share: float) -> Tilted:
