@@ -31,12 +31,27 @@ class RowTable(NamedTuple):
             above = rows.astype(np.int64) - self.low.astype(np.int64)
         else:
             above = (rows - self.low).astype(np.int64)
-        return np.ravel_multi_index(tuple(above.T), self.shape)
+        columns = self._varying
+        if not columns:
+            return np.zeros(len(rows), dtype=np.int64)
+        return np.ravel_multi_index(tuple(above[:, column] for column in columns), self._sizes)
 
     def rows(self, places: Ints) -> NDArray[Any]:
         """Return the rows at these places, in the type of the rows that made the table."""
-        columns = np.column_stack(np.unravel_index(places, self.shape))
-        return columns.astype(self.low.dtype) + self.low
+        rows = np.tile(self.low, (len(places), 1))
+        if self._varying:
+            columns = np.column_stack(np.unravel_index(places, self._sizes))
+            rows[:, self._varying] += columns.astype(rows.dtype)
+        return rows
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(self.shape[column] for column in self._varying)
+
+    @property
+    def _varying(self) -> list[int]:
+        """Columns of more than one number; numpy's own index takes no more than 64 columns."""
+        return [column for column, size in enumerate(self.shape) if size > 1]
 
 
 def row_table(rows: NDArray[Any], most: int) -> RowTable | None:

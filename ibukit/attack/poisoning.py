@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._targets import alphabet_or_codes, parse_targets
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
+from ibukit.domain.report_kind import ReportKind
 from ibukit.domain.vectors import alphabet_of, distribution_over
 from ibukit.estimate import Estimate
 from ibukit.tally.part import on_alphabet
@@ -190,10 +191,8 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     if tally.full_alphabet is not None:
         # The part's mechanism covers the span of the reports only.
         mechanism = on_alphabet(mechanism, tally.full_alphabet)
-    # A report is a number or a row: its number of dimensions tells a single report from several.
-    width = mechanism.restore_reports(part.reports[:1]).ndim - 1
-    sent = [report] if arguments.ndim(report) == width else report
-    if arguments.ndim(sent) < 1:
+    sent = [report] if _is_one(mechanism, report, part.reports, codes) else report
+    if not _levels(sent):
         raise ValueError(
             f"report must be a report or several, as the mechanism makes them, got {report!r}"
         )
@@ -205,6 +204,24 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     # An impossible report is refused even if nobody sends it.
     mechanism.tally(sent, codes=codes)
     return tally + mechanism.tally(sent, counts=each, codes=codes) if adversaries else tally
+
+
+def _is_one(mechanism: Any, report: Any, kept: NDArray[Any], codes: bool) -> bool:
+    """Return whether `report` is one report, not several; they differ in the levels of nesting."""
+    rows = mechanism.restore_reports(kept[:1])
+    if mechanism.report_kind is ReportKind.LABELS and not codes:
+        (label,) = mechanism.label_reports(np.zeros(1, int)).tolist()
+        if isinstance(label, tuple):
+            return _levels(report) == _levels(label) and len(report) > 0
+    return arguments.ndim(report) == rows.ndim - 1
+
+
+def _levels(value: Any) -> int:
+    """Return how many levels of lists and tuples a value has, 0 for a number or a text."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, (tuple, list)):
+        return 0
+    return 1 + max(map(_levels, value), default=0)
 
 
 def _adversaries(honest: int, fraction: float) -> int:

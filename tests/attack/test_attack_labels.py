@@ -99,6 +99,45 @@ def test_what_is_found_is_a_label(alphabet, label):
     assert outputs(honest, found.report, 0.05).counts.tolist() == attacked.counts.tolist()
 
 
+SIGNS = ik.MatrixMechanism(
+    [[0.6, *[0.1] * 4], [0.1, 0.1, 0.6, 0.1, 0.1]], ["x", "y"], list("pqrst")
+)
+AGE = ik.RandomizedResponse([10, 20, 30], 4.0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "label", "other"),
+    [
+        ((SIGNS, AGE), ("q", 20), ("s", 10)),
+        ((ik.product(AGE, SIGNS), AGE), ((10, "q"), 30), ((20, "s"), 10)),
+        ((SIGNS, ik.RandomizedResponse(ik.Grid(2, 2), 2.0)), ("q", (0, 1)), ("s", (1, 1))),
+    ],
+    ids=["pairs", "nested", "cells"],
+)
+def test_a_label_that_is_a_tuple_is_one_report(parts, label, other):
+    mechanism = ik.product(*parts)
+    honest = mechanism.simulate(np.full(mechanism.k, 600), np.random.default_rng(4))
+    for several in (label, [label], (label,)):
+        attacked = outputs(honest, several, 0.3)
+        (place,) = np.flatnonzero(attacked.counts - honest.counts)
+        assert attacked.counts[place] - honest.counts[place] == round(honest.n * 3 / 7)
+    found = ik.attack.robust_mle(attacked)
+    assert (found.report, found.reports) == (label, (label,))
+    assert ik.attack.detect_poisoning(attacked, rng=np.random.default_rng(2)).report == label
+    for report in (found.report, found.reports):
+        assert outputs(honest, report, 0.3).counts.tolist() == attacked.counts.tolist()
+    for both in ([label, other], (label, other)):
+        assert (outputs(honest, both, 0.3).counts != honest.counts).sum() == 2
+    code = mechanism.code_reports([label])
+    assert outputs(honest, code[0], 0.3, codes=True).counts.tolist() == attacked.counts.tolist()
+
+
+@pytest.mark.parametrize(("report", "message"), [((), "at least one"), ("car", "or several")])
+def test_neither_a_tuple_nor_several_is_refused(report, message):
+    with pytest.raises(ValueError, match=f"report must .*{message}"):
+        outputs(ik.product(KRR, KRR).tally([("car", "bus")]), report, 0.1)
+
+
 def test_false_reports_reach_tallies_without_an_end():
     line = ik.LinearGeometric(ik.Line(None, None), 0.5).tally([3, 4, 5, 5])
     attacked = outputs(line, 9, 0.5)

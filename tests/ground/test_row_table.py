@@ -28,3 +28,14 @@ def test_a_table_that_would_be_too_long_is_not_made():
     assert row_table(rows, 2**64) is not None
     assert row_table(rows, 2**64 - 1) is None
     assert row_table(np.array([[0.0, 0.0], [1e300, 1.0]]), 1000) is None
+
+
+@pytest.mark.parametrize("varying", [[], [3], [0, 68, 69]])
+def test_columns_of_one_number_may_be_many(varying):
+    rows = np.full((8, 70), 7, dtype=np.uint8)
+    rows[:, varying] += np.random.default_rng(5).integers(0, 2, (8, len(varying)), dtype=np.uint8)
+    table = row_table(rows, 8)
+    assert table is not None
+    assert table.rows(table.places(rows)).tolist() == rows.tolist()
+    again = table.rows(np.arange(table.size)).tolist()
+    assert again == sorted(again)

@@ -204,6 +204,7 @@ REFUSED = [
     ((SMOKES, LOSSY), ValueError, "must not lose reports.*index 1"),
     ((SMOKES, MEASURED), ik.errors.MatrixUncertain, "product would take it"),
     ((ik.RandomizedResponse(30, 1.0),) * 6, ik.errors.TooLarge, "729000000"),
+    ((ik.MatrixMechanism([[1.0]]),) * 65, ik.errors.TooLarge, "at most 64, got 65"),
 ]
 
 

@@ -132,3 +132,19 @@ def test_the_published_estimate_has_no_less_variance_than_the_likelihood(mechani
     t = np.array([mechanism.invert(every[[z]], np.ones(1)) for z in range(mechanism.m)])
     published = (theta @ matrix @ t**2 - theta**2).sum()
     assert ik.theory.asymptotic_mse(mechanism, theta) <= published * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ik.OptimizedUnaryEncoding(1100, 1.0),
+        ik.LinkedRounds(1100, (0.75, 0.25), (0.75, 0.25), 3),
+    ],
+    ids=name,
+)
+def test_a_single_report_may_be_a_long_row(mechanism, rng):
+    people = np.zeros(1100, dtype=int)
+    people[700] = 1
+    tally = mechanism.simulate(people, rng)
+    assert tally.n == 1
+    assert (tally + tally).counts.tolist() == [2]

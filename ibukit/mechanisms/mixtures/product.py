@@ -27,6 +27,8 @@ from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally
 from ibukit.tally.trials import refuse_trials
 
+# Most mechanisms: numpy's arrays have no more axes.
+MAX_PARTS = 64
 # Most tuples of reports for each of which a number is kept while the channel is applied: 128 MB.
 MAX_LATTICE = 2**24
 
@@ -62,8 +64,8 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     MatrixUncertain
         If a matrix was measured (`MatrixMechanism.from_trials`).
     TooLarge
-        If there are more than :math:`2^{26}` tuples of secrets, or more than :math:`2^{62}` tuples
-        of reports.
+        If there are more than 64 mechanisms, :math:`2^{26}` tuples of secrets, or :math:`2^{62}`
+        tuples of reports.
 
     References
     ----------
@@ -100,6 +102,11 @@ class ProductMechanism(FiniteMechanism):
         parts = arguments.items("mechanisms", self.parts, "mechanisms, one for each attribute")
         if not parts:
             raise TypeError("product must have at least one mechanism, got none: give one or more")
+        if len(parts) > MAX_PARTS:
+            raise TooLarge(
+                f"mechanisms must be at most {MAX_PARTS}, got {len(parts)}: leave out those with a "
+                "single secret"
+            )
         for place, part in enumerate(parts):
             if not isinstance(part, Mechanism):
                 raise TypeError(
