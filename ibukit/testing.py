@@ -38,8 +38,8 @@ def check_mechanism(
     `forward` and `adjoint` are :math:`\theta M` and M w (relative error 1e-10), and the tight
     privacy level does not exceed `epsilon`. For every mechanism it is checked that `draw` and
     `simulate` follow the probabilities that the tally states, by chi-square tests on up to eight
-    secrets, and that `check_tally` holds for what they draw. Reports that are expected fewer than
-    five times are pooled. So for noise that spreads n reports over more than n / 5 values, this
+    secrets, and that `check_tally` holds for what they draw. Reports with expected counts below
+    five are pooled. So for noise that spreads n reports over more than n / 5 values, this
     says little about the sampler: increase n.
 
     Parameters

@@ -85,9 +85,9 @@ DOORS = {
         "lon, x and y, or row and col; a GeoDataFrame has one column of geometries instead. If two "
         "columns have other names, integers in them are read as (row, column) and floats as "
         "(lat, lon), but mechanisms that report points refuse such columns. Eastings and "
-        "northings are refused, because nothing shows which CRS they use. There is one mechanism "
-        "for all rows, or the values of some columns say which mechanism a row has; with `groups` "
-        "there is a tally for each group",
+        "northings are refused, because nothing shows which CRS they use. One mechanism serves all "
+        "rows, or the values of some columns say which mechanism belongs to a row; with `groups` "
+        "each group gets a tally of its own",
         "refused, moved to the nearest cell of a grid, or left out and counted in `dropped`; "
         "the argument `unknown` decides. Rows left out are assumed to be like the others. "
         "Mechanisms that report points keep points outside the grid where they are, and do not "
@@ -117,16 +117,16 @@ DOORS = {
         REFUSED,
     ),
     "unfold": Door(
-        "counts in bins, expected and weighted ones included, and a matrix. Frames and Series"
-        " are read by their labels, arrays by position. Two-dimensional bins need either a "
-        "four-dimensional matrix or labels",
+        "a matrix and binned counts, which may be expected or weighted. Frames and Series are read "
+        "by their labels, arrays by position. Two-dimensional bins need either a four-dimensional "
+        "matrix or labels",
         REFUSED,
         REFUSED,
     ),
     "regress": Door(
-        "covariates, given as numbers or by a formula, with a row for each person, and for each "
-        "row one report, in the forms that `Mechanism.tally` reads. All rows may share one "
-        "mechanism, or each row may have its own. If `data` is given, its columns may be named",
+        "covariates, as numbers or by a formula, with a row for each person, and one report per "
+        "row, in any form that `Mechanism.tally` reads. All rows may share one mechanism, or each "
+        "row may have its own. If `data` is given, its columns may be named",
         REFUSED,
         REFUSED,
     ),

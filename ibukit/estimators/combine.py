@@ -155,7 +155,7 @@ def combine_mechanisms(
     :math:`[\mathrm{IBU}]_{M}`.
 
     The estimator takes all reports as if all came through A[n]. :math:`A[n]=\sum_A\frac{n_A}{n}\,A`
-    is the average mechanism, and q[n] are the frequencies of all reports together.
+    is the average mechanism, and q[n] holds the frequencies of all reports together.
     :math:`[\mathrm{INV}]_{M}` solves :math:`v\,A[n]=q[n]` and is unbiased, since q[n] has the mean
     :math:`\theta` A[n], although no report has that law. :math:`[\mathrm{RAP}]_{M}` does the same
     bit by bit. :math:`[\mathrm{IBU}]_{M}` maximises :math:`\sum_z q[n]_z\,\log(\theta A[n])_z`,

@@ -67,8 +67,8 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     :math:`\{\theta\text{ on the simplex}:\theta M=\hat\theta M\}`. L is strictly concave in the
     fitted probabilities :math:`\theta\,M`, so all MLEs share the fitted probabilities of one of
     them, :math:`\hat\theta`, and with these the ratios :math:`g_x=\sum_z q_z M_{xz}/(\hat\theta
-    M)_z`, where q are the frequencies of the reports; and none has mass where :math:`g_x` < 1. For
-    the secrets that are left, linear programmes give the range of each probability. Where this
+    M)_z`, where q holds the frequencies of the reports; and none has mass where :math:`g_x` < 1.
+    For the secrets that are left, linear programmes give the range of each probability. Where this
     range is a point, the reports determine the probability; where it is not, no estimator can tell
     the probability from these reports alone, and a single estimate hides that. If reports get lost,
     all this holds of the distribution among the secrets seen; the MLEs :math:`\theta` of all

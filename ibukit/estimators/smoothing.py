@@ -134,7 +134,7 @@ def smooth(
 
     Notes
     -----
-    With :math:`\gamma_x=n\,g_x-\mathrm{penalty}\;\partial R/\partial\theta_x`, where g are the
+    With :math:`\gamma_x=n\,g_x-\mathrm{penalty}\;\partial R/\partial\theta_x`, where g holds the
     ratios of `ibu`, it follows from concavity that the penalised log-likelihood of any :math:`\phi`
     exceeds that of :math:`\theta` by at most :math:`\max \gamma - \theta \cdot \gamma`. A step of
     Newton's method on :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line

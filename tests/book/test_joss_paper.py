@@ -137,8 +137,8 @@ def test_what_the_paper_says_of_other_programs_is_on_record():
     for library in ("pure-ldp", "multi-freq-ldpy", "ldp-toolbox", "OpenDP", "qif"):
         assert f"\n## {library}\n" in page
         assert library in field
-    assert "**With much noise, clipping wins.**" in page
-    assert "With much noise and few people, estimates that are clipped and rescaled" in field
+    assert "**Under strong noise, clipping wins.**" in page
+    assert "Under strong noise and with few people, estimates that are clipped and rescaled" in field
     recorded = pd.read_csv(ROOT / "benchmarks" / "results" / "libraries.csv")
     few = recorded.query("people == 'ages' and n == 10000 and epsilon == 1")
     errors = few.pivot_table("squared_error", ["library", "protocol"], "estimate", "first")

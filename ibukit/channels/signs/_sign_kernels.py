@@ -128,7 +128,7 @@ def hadamard_pairs(
     """total_xy += `both` times the sum of w over the reports that agree with x and y, for x >= y.
 
     The product of the signs of rows r and t is the sign of row r xor t. So the sum is
-    (a_x + a_y - o) / 2, where a are the sums of `hadamard_adjoint` and o is the sum over the
+    (a_x + a_y - o) / 2, where a holds the sums of `hadamard_adjoint` and o is the sum over the
     reports of the block in whose column row r xor t has the sign -.
     """
     k = places.shape[1]
