@@ -191,13 +191,14 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     if tally.full_alphabet is not None:
         # The part's mechanism covers the span of the reports only.
         mechanism = on_alphabet(mechanism, tally.full_alphabet)
-    sent = [report] if _is_one(mechanism, report, part.reports, codes) else report
-    if not _levels(sent):
+    if arguments.ndim(report) and not len(report):
+        raise ValueError("report must hold at least one report, but it is empty")
+    depth, of_one = _depths(mechanism, report, part.reports, codes)
+    if depth < of_one:
         raise ValueError(
             f"report must be a report or several, as the mechanism makes them, got {report!r}"
         )
-    if not len(sent):
-        raise ValueError("report must hold at least one report, but it is empty")
+    sent = [report] if depth == of_one else report
     adversaries = _adversaries(tally.n, arguments.fraction("fraction", fraction, "[)"))
     each = np.full(len(sent), adversaries // len(sent))
     each[: adversaries % len(sent)] += 1
@@ -206,14 +207,18 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     return tally + mechanism.tally(sent, counts=each, codes=codes) if adversaries else tally
 
 
-def _is_one(mechanism: Any, report: Any, kept: NDArray[Any], codes: bool) -> bool:
-    """Return whether `report` is one report, not several; they differ in the levels of nesting."""
+def _depths(mechanism: Any, report: Any, kept: NDArray[Any], codes: bool) -> tuple[int, int]:
+    """Return the depth of `report`, and that of a single report, by which one is told from several.
+
+    The depth is the number of dimensions, or of levels where labels are tuples; -1 for lists of
+    different lengths.
+    """
     rows = mechanism.restore_reports(kept[:1])
     if mechanism.report_kind is ReportKind.LABELS and not codes:
         (label,) = mechanism.label_reports(np.zeros(1, int)).tolist()
         if isinstance(label, tuple):
-            return _levels(report) == _levels(label) and len(report) > 0
-    return arguments.ndim(report) == rows.ndim - 1
+            return _levels(report), _levels(label)
+    return arguments.ndim(report), rows.ndim - 1
 
 
 def _levels(value: Any) -> int:

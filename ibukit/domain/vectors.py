@@ -39,6 +39,9 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
     >>> aligned("p", {"b": 0.25, "a": 0.75}, Alphabet(["a", "b"]))
     array([0.75, 0.25])
     """
+    if type(values) is np.ndarray:
+        # An array has no labels; a loop of one's own over `Tally.forward` asks at every step.
+        return values
     if isinstance(values, EstimatedDistribution):
         return _of_estimate(name, values, alphabet)
     found = arguments.labelled(name, values)

@@ -160,8 +160,8 @@ class PoissonProfile:
         """
         point = now.point
         beyond = point.slack - float(point.gradient @ point.mu)
-        heights = np.append(self._most_seen * c, 0.0)
-        slopes = np.append(self._most_seen * point.gradient, 0.0) + beyond
+        heights = np.concatenate([self._most_seen * c, [0.0]])
+        slopes = np.concatenate([self._most_seen * point.gradient, [0.0]]) + beyond
         return least_maximum(heights, slopes, now.t)
 
     def _bound_on_seen(self) -> float:
@@ -315,13 +315,16 @@ class PoissonProfile:
 
 def _newton(scaled: Floats, diagonal: Floats | float, along: Floats, slope: Floats) -> Floats:
     """Solve (D + S S^T + a a^T) move = slope, which is positive definite; 0 if rounding fails."""
-    matrix = scaled @ scaled.T + np.outer(along, along)
-    matrix[np.diag_indices_from(matrix)] += diagonal
-    if not np.diag(matrix).min() > 0:
+    matrix = scaled @ scaled.T
+    matrix += along[:, None] * along
+    entries = matrix.ravel()[:: len(matrix) + 1]
+    entries += diagonal
+    if not entries.min() > 0:
         return np.zeros_like(slope)
     # Rows and columns are scaled to a diagonal of 1.
-    units = 1 / np.sqrt(np.diag(matrix))
-    factor, failed = dpotrf(matrix * np.outer(units, units), lower=1)
+    units = 1 / np.sqrt(entries)
+    matrix *= units[:, None] * units
+    factor, failed = dpotrf(matrix, lower=1)
     if failed:
         return np.zeros_like(slope)
     move, _ = dpotrs(factor, units * slope, lower=1)
