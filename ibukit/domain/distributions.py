@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,9 +54,15 @@ class EstimatedDistribution(Protocol):
         """Nats per report by which the likelihood may be below its maximum."""
 
 
+def is_estimate(values: Any) -> TypeGuard[EstimatedDistribution]:
+    """Return whether the value is an estimate, or has all that one has."""
+    # To look for a protocol's members takes longer than a whole step of a loop over arrays.
+    return not isinstance(values, np.ndarray) and isinstance(values, EstimatedDistribution)
+
+
 def _probabilities(p: Any) -> Any:
     """Return an estimate's probabilities, in the order of its secrets; anything else as it is."""
-    return p.distribution if isinstance(p, EstimatedDistribution) else p
+    return p.distribution if is_estimate(p) else p
 
 
 def uniform(k: int) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line
-from ibukit.domain.distributions import EstimatedDistribution
+from ibukit.domain.distributions import EstimatedDistribution, is_estimate
 from ibukit.domain.labels import ALIGNED_HINT, codes_of_index, name_of_alphabet
 from ibukit.errors import AlphabetMismatch
 
@@ -39,10 +39,7 @@ def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:
     >>> aligned("p", {"b": 0.25, "a": 0.75}, Alphabet(["a", "b"]))
     array([0.75, 0.25])
     """
-    if type(values) is np.ndarray:
-        # An array has no labels; a loop of one's own over `Tally.forward` asks at every step.
-        return values
-    if isinstance(values, EstimatedDistribution):
+    if is_estimate(values):
         return _of_estimate(name, values, alphabet)
     found = arguments.labelled(name, values)
     if found is None:
@@ -120,7 +117,7 @@ def aligned_pair(
     Where no alphabet is known, that of an estimate is taken. Two vectors with labels are aligned
     with each other, and a label that one of them lacks has a 0 there.
     """
-    estimates = [each for each in values if isinstance(each, EstimatedDistribution)]
+    estimates = [each for each in values if is_estimate(each)]
     space = estimates[0].alphabet if alphabet is None and estimates else alphabet
     if space is None:
         own = [alphabet_of(name, each) for name, each in zip(names, values, strict=True)]
@@ -168,7 +165,7 @@ def dirichlet_alpha_over(alpha: Any, alphabet: Alphabet) -> Floats:
 
 def alphabet_of(name: str, values: Any) -> Alphabet | None:
     """Return the alphabet that a vector has itself, if it is an estimate or has labels."""
-    if isinstance(values, EstimatedDistribution):
+    if is_estimate(values):
         return values.alphabet
     found = arguments.labelled(name, values)
     return None if found is None or found[0] is None else Alphabet(found[0])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.domain.distributions import EstimatedDistribution
+from ibukit.domain.distributions import is_estimate
 from ibukit.errors import AlphabetMismatch
 from ibukit.solvers import Problem, maximise_near
 from ibukit.tally.tally import Tally
@@ -36,7 +36,7 @@ def _maximum(theta: Floats, tally: Tally) -> Floats:
 
 def _estimate(estimator: Callable[[Tally], Any], k: int, tally: Tally) -> Floats:
     result = estimator(tally)
-    shares = result.distribution if isinstance(result, EstimatedDistribution) else result
+    shares = result.distribution if is_estimate(result) else result
     try:
         values = np.asarray(shares, dtype=np.float64)
     except (TypeError, ValueError):

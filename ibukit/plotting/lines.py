@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
-from ibukit.domain.distributions import EstimatedDistribution
+from ibukit.domain.distributions import EstimatedDistribution, is_estimate
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.plotting import categories
@@ -179,15 +179,15 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribut
         yield from curves.items()
         return
     listed: Any = curves
-    if isinstance(listed, EstimatedDistribution) or not isinstance(listed, Iterable):
+    if is_estimate(listed) or not isinstance(listed, Iterable):
         listed = [listed]
     each = list(listed)
     # A list of numbers is a single distribution.
-    if each and not isinstance(each[0], EstimatedDistribution) and arguments.ndim(each[0]) == 0:
+    if each and not is_estimate(each[0]) and arguments.ndim(each[0]) == 0:
         each = [listed]
     for i, values in enumerate(each, start=1):
         yield (
-            values.method if isinstance(values, EstimatedDistribution) else f"distribution {i}",
+            values.method if is_estimate(values) else f"distribution {i}",
             values,
         )
 

@@ -138,7 +138,7 @@ def test_what_the_paper_says_of_other_programs_is_on_record():
         assert f"\n## {library}\n" in page
         assert library in field
     assert "**Under strong noise, clipping wins.**" in page
-    assert "Under strong noise and with few people, estimates that are clipped and rescaled" in field
+    assert "Under strong noise, with few people, estimates that are clipped and rescaled" in field
     recorded = pd.read_csv(ROOT / "benchmarks" / "results" / "libraries.csv")
     few = recorded.query("people == 'ages' and n == 10000 and epsilon == 1")
     errors = few.pivot_table("squared_error", ["library", "protocol"], "estimate", "first")
