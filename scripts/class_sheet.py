@@ -205,7 +205,7 @@ The class has $n$ people, and $y$ of them say "yes".
    Twice this error on either side gives a rough interval: from ______ to ______ %.
 5. *Turn the cards over.* The true share is ______ %. How far off were you?
 
-With the package, for 12 "no" and 8 "yes":
+With the package, for 12 noes and 8 yeses:
 
 ```python
 import ibukit as ik
@@ -227,7 +227,7 @@ columns says in what percentage of classes its heading is true.
 The estimate is right on average, but its standard deviation is {spread:.0f} points,
 whatever the cards are. With {RED} red cards, {percent(off)} of the classes are off by 10 points
 or more. That is the finding of the lesson: the coin protects twenty people well, and so twenty
-answers say little. Put classes together: an interval 20 points wide needs {people:,} people.
+answers say little. Pool classes: an interval 20 points wide needs {people:,} people.
 In a simulation of {CLASSES:,} classes with {RED} red cards (seed {SEED}) the estimate was below 0
 in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
 {percent(found.negative, 1)}.
@@ -241,7 +241,7 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
 - *The round is repeated with the same cards.* Two reports about one secret can multiply the odds by
   3 × 3 = 9 instead of 3. Shuffle and deal again; then you may add up the rounds in one tally.
 - *A real question.* The cards are better than a secret: you can turn them over. If you do ask
-  a real question, take something harmless, and let anyone refuse.
+  a real question, choose a harmless one, and let anyone refuse.
 - *More or fewer than {N} people.* The formulas hold for every $n$; the tables are for {N}.
 
 **Every outcome.** INV undoes the coin as in item 1; items 2 and 3 explain the step and the gap.

@@ -71,7 +71,7 @@ DOORS = {
     ),
     "Rappor.tally_sums": Door(
         "for each bit the number of reports in which it is 1, and also the number of all reports; "
-        "some estimates need nothing else. The numbers of the bits come in a Series or a mapping, "
+        "some estimates need nothing else. The bits' counts come in a Series or a mapping, "
         "which are read by their labels, or in an array in the order of the secrets",
         REFUSED,
         REFUSED,
