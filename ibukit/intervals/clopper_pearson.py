@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.binomial_bounds import binomial_bounds
 from ibukit._ground.typing import override
 from ibukit.domain.efficiency import efficiency_of
 from ibukit.intervals.finite_reports import (
@@ -117,11 +117,7 @@ class ClopperPearsonRegion(ConfidenceBoxes):
         # Each end of each frequency's interval may be wrong with the same probability; by the union
         # bound, some end is wrong with probability at most `error`.
         error = error / 2 / self._frequencies
-        seen, n = self._seen, self._n
-        some, all_ = seen > 0, seen == n
-        self._low, self._high = np.zeros(len(seen)), np.ones(len(seen))
-        self._low[some] = betaincinv(seen[some], (n - seen + 1)[some], error)
-        self._high[~all_] = betaincinv((seen + 1)[~all_], (n - seen)[~all_], 1 - error)
+        self._low, self._high = binomial_bounds(self._seen, self._n, error)
 
     @override
     def _is_empty(self) -> bool:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
+from ibukit._ground.binomial_bounds import binomial_bounds
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import codes_of
 from ibukit.errors import TooLarge
@@ -291,9 +292,7 @@ def _best_event(pair: _Pair, order: list[int], distance: float, confidence: floa
 
 def _bound(event: _Event, n: int, confidence: float) -> float:
     """Return the lower bound of epsilon from the judging part of the reports."""
-    hits, misses = event.seen
-    error = (1 - confidence) / 2
-    # Clopper-Pearson bounds; the lower one is NaN if there is no hit.
-    low = float(betaincinv(hits, n - hits + 1, error))
-    high = float(betaincinv(misses + 1, n - misses, 1 - error)) if misses < n else 1.0
+    (low, _), (_, high) = np.transpose(
+        binomial_bounds(np.array(event.seen), n, (1 - confidence) / 2)
+    ).tolist()
     return max(0.0, math.log(low / high)) / event.distance if low > 0 else 0.0

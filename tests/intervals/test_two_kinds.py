@@ -8,6 +8,8 @@ from scipy.special import xlog1py, xlogy
 from scipy.stats import beta, binom
 
 import ibukit as ik
+from ibukit._ground import binomial_bounds
+from ibukit.intervals.binomial import ratio
 from ibukit.intervals.clopper_pearson import FALSE_ALARM_PROBABILITY
 
 TEST = ik.MatrixMechanism([[0.85, 0.15], [0.01, 0.99]])
@@ -88,12 +90,24 @@ def test_coverage_is_never_below_the_floor(mechanism, n, method, floor):
         assert coverage("profile") < 0.95 - 1e-2
 
 
-@pytest.mark.parametrize("n", [10**6, 10**12])
+@pytest.mark.parametrize("n", [10**6, 10**12, 10**15, 10**18])
 def test_with_many_reports_it_is_the_interval_of_the_normal_law(n):
     seen = n // 10
     lower, upper = ends(MECHANISMS["no noise"], n, seen, 0.95, "calibrated")
     margin = 1.959964 * math.sqrt(0.09 / n)
     assert (lower, upper) == pytest.approx((0.1 - margin, 0.1 + margin), abs=0.01 * margin)
+
+
+def test_the_end_does_not_depend_on_how_many_pieces_are_computed_together(monkeypatch):
+    rng = np.random.default_rng(8)
+    cases = []
+    for n in (3, 40, 700, 2 * 10**6):
+        first, last = sorted(rng.random(2))
+        cases += [(int(rng.integers(n + 1)), n, first, last) for _ in range(10)]
+    at_once = [ratio.BinomialRatio(*case).upper_end(0.05) for case in cases]
+    monkeypatch.setattr(ratio, "PIECES_AT_ONCE", 2)
+    monkeypatch.setattr(ratio, "PARTS", 3)
+    assert [ratio.BinomialRatio(*case).upper_end(0.05) for case in cases] == at_once
 
 
 def test_equal_rows_leave_everything_open():
@@ -118,3 +132,25 @@ def test_guaranteed_answers_where_fewer_are_seen_than_the_noise_alone_makes():
     impossible = int(binom.ppf(FALSE_ALARM_PROBABILITY / 100, n, 0.25))
     with pytest.raises(ValueError, match="does not fit its mechanism"):
         ends(mechanism, n, impossible, 0.95, "guaranteed")
+
+
+def test_where_scipy_finds_no_bound_there_is_a_wider_one(monkeypatch):
+    seen, n = np.array([0, 3, 10**15, 2**53]), 2**53
+    low, high = binomial_bounds.binomial_bounds(seen, n, 0.01)
+    monkeypatch.setattr(binomial_bounds, "betaincinv", lambda a, b, p: np.full(a.shape, np.nan))
+    lower, higher = binomial_bounds.binomial_bounds(seen, n, 0.01)
+    assert (lower >= 0).all()
+    assert (lower <= low).all()
+    assert (high <= higher).all()
+    assert (higher <= 1).all()
+    np.testing.assert_allclose([lower, higher], [low, high], atol=3e-8)
+
+
+def test_guaranteed_comparisons_of_very_many_reports_have_ends():
+    k_rr = ik.RandomizedResponse(3, 1.0)
+    few = k_rr.tally_counts([1, 2, 3])
+    many = k_rr.tally_counts([2**53 + 1, 2**53 - 1, 2**53])
+    lower, upper = ik.compare(many, few, method="guaranteed").difference.interval
+    assert ((lower <= 0) & (upper >= 0)).all()
+    with pytest.raises(ValueError, match="does not fit its mechanism"):
+        ik.compare(k_rr.tally_counts([2**53 + 1, 2**53 - 1, 1]), few, method="guaranteed")

@@ -19,6 +19,7 @@ root on a piece.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import scipy
@@ -29,8 +30,8 @@ from ibukit._ground.arguments import Floats, Ints
 # Relative distance within which t(x) counts as the end of the range. This includes one more
 # outcome, which can only make the interval longer.
 TIE_TOLERANCE = 1e-12
-# Pieces computed together: 32 kB for each array.
-PIECES_AT_ONCE = 2**12
+# Pieces computed together, 32 kB for each array, and the parts into which more are divided.
+PIECES_AT_ONCE, PARTS = 2**12, 2**6
 
 
 class BinomialRatio:
@@ -48,14 +49,7 @@ class BinomialRatio:
         """Return the largest p of the interval at the level 1 - `error`."""
         if self._best == self._last:
             return self._last
-        # Descending blocks of pieces b. P(X <= seen) falls with p and P(X >= b) rises, which bounds
-        # the probability on all pieces of a block.
-        ends = np.arange(self._last_piece(error), self._seen, -PIECES_AT_ONCE)
-        begins = np.maximum(ends - PIECES_AT_ONCE, self._seen) + 1
-        bounds = self._lower_tail(self._in_range(begins - 1))
-        bounds += self._upper_tail(begins, self._in_range(ends))
-        for block in np.flatnonzero(bounds > error):
-            b = np.arange(begins[block], ends[block] + 1)
+        for b in self._pieces(error):
             left, right = self._in_range(b - 1), self._in_range(b)
             at_left, at_right = (
                 self._lower_tail(p) + self._upper_tail(b, p) for p in (left, right)
@@ -67,6 +61,25 @@ class BinomialRatio:
                     return float(right[i])
                 return self._root(b[i], left[i], right[i], error)
         return self._best
+
+    def _pieces(self, error: float) -> Iterator[Ints]:
+        """Yield runs of pieces b, in descending order, on which p may belong to the interval.
+
+        P(X <= seen) falls with p and P(X >= b) rises, which bounds the probability on all pieces
+        from one to another. Those for which it is not small enough are divided.
+        """
+        found = [(self._seen, self._last_piece(error))]
+        while found:
+            low, high = found.pop()
+            if high - low <= PIECES_AT_ONCE:
+                yield np.arange(low + 1, high + 1)
+                continue
+            step = -(-(high - low) // PARTS)
+            ends = np.minimum(low + step * np.arange(PARTS + 1), high)
+            bounds = self._lower_tail(self._in_range(ends[:-1]))
+            bounds += self._upper_tail(ends[:-1] + 1, self._in_range(ends[1:]))
+            parts = zip(ends[:-1].tolist(), ends[1:].tolist(), bounds, strict=True)
+            found += [(low, high) for low, high, bound in parts if bound > error]
 
     def _root(self, b: int, left: float, right: float, error: float) -> float:
         def excess(p: float) -> float:

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats, readable
+from ibukit._ground.binomial_bounds import binomial_bounds
 from ibukit._ground.typing import override
 from ibukit.errors import TooLarge
 from ibukit.intervals.clopper_pearson import (
@@ -53,15 +52,6 @@ class Box:
         left = 1 - low.sum(axis=1, keepdims=True)
         before = np.cumsum(room, axis=1) - room
         return (low + np.clip(left - before, 0.0, room)) @ y[order]
-
-
-def binomial_bounds(seen: NDArray[Any], n: NDArray[Any], error: float) -> tuple[Floats, Floats]:
-    """Return Clopper and Pearson's bounds, each wrong with probability at most `error`."""
-    low, high = np.zeros(seen.shape), np.ones(seen.shape)
-    some, rest = seen > 0, seen < n
-    low[some] = betaincinv(seen[some], (n - seen + 1)[some], error)
-    high[rest] = betaincinv((seen + 1)[rest], (n - seen)[rest], 1 - error)
-    return low, high
 
 
 def number_of_frequencies(part: TallyPart) -> int:
