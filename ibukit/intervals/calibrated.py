@@ -150,7 +150,7 @@ class RatioRegion(ABC):
 
     def _with_ratio(self, w: Floats, ratio: float) -> float:
         """Return the largest v whose ratio is at most `ratio`."""
-        floor = self._likelihood.best.fit - ratio / 2 / self._tally.n
+        floor = self._likelihood.floor(ratio, self._tally.n)
         return Profile(self._likelihood, floor).bracket(w)[1]
 
 

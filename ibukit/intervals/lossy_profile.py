@@ -53,7 +53,7 @@ class LossyProfile(Profile):
         """Return {theta : 2 n (max f - f) <= z^2}, z the normal quantile of the level."""
         assert tally.efficiency is not None, "reports get lost"
         likelihood = likelihood_of_tally(tally.among_seen)
-        floor = likelihood.best.fit - normal_quantile(level) ** 2 / 2 / tally.n
+        floor = likelihood.floor(normal_quantile(level) ** 2, tally.n)
         return cls(likelihood, floor, tally.efficiency)
 
     @override

@@ -50,7 +50,7 @@ class Profile:
         chi-squared with one degree of freedom.
         """
         likelihood = likelihood_of_tally(tally)
-        return cls(likelihood, likelihood.best.fit - normal_quantile(level) ** 2 / 2 / tally.n)
+        return cls(likelihood, likelihood.floor(normal_quantile(level) ** 2, tally.n))
 
     def highest(self, w: Floats) -> float:
         """Return the upper end, from outside."""

@@ -36,6 +36,9 @@ MAX_K_DENSE = 300
 MAX_SECRETS_PROFILED = 3000
 # max g - 1 at which a tilted maximiser counts as found.
 MAXIMUM_TOLERANCE = 1e-12
+# Beyond so many reports rounding cannot tell the ends of a region from its inside. The region of so
+# many, which contains that of more, is taken instead.
+MAX_REPORTS_TOLD = 10**14
 # Cost of mass outside a face: so high that the maximiser has none there.
 COST_OFF_FACE = 1e9
 
@@ -102,6 +105,10 @@ class Likelihood(ABC):
         safe.
         """
         return self.tilted(np.zeros(self.k), 0.0)
+
+    def floor(self, ratio: float, n: int) -> float:
+        """Return how low f is where the likelihood ratio of n reports, 2 n (max f - f), is this."""
+        return self.best.fit - ratio / 2 / min(n, MAX_REPORTS_TOLD)
 
     @property
     @abstractmethod

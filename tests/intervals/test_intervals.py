@@ -128,6 +128,30 @@ def test_what_reports_leave_open_stays_open(method):
     assert (upper >= ranges.upper - 1e-9).all()
 
 
+POOLED = ik.RandomizedResponse(2, 0.001).tally_counts([2**59, 2**59]) + ik.RandomizedResponse(
+    2, 20.0
+).tally_counts([1, 0])
+DENSE = np.random.default_rng(0).dirichlet(np.ones(4), 3)
+
+
+@pytest.mark.parametrize("n", [10**12, 10**14, 10**16, 10**18, None])
+def test_ends_among_very_many_reports_hold_the_estimate(n):
+    """Rounding hides the likelihood ratio there, but not more than the interval is wider."""
+    tally = POOLED
+    if n is not None:
+        counts = np.rint(DENSE.mean(axis=0) * n).astype(np.int64)
+        tally = ik.MatrixMechanism(DENSE).tally_counts(counts)
+    estimate = ik.mle(tally)
+    ends = np.array(estimate.interval(LEVEL, method="profile")) - estimate.distribution
+    wald = np.array(estimate.interval(LEVEL, method="wald")) - estimate.distribution
+    assert (ends / wald >= 0.99).all()
+    if n is not None and n <= 10**14:
+        assert (ends / wald <= 1.02).all()
+    contrast = ik.compare(tally, replace(tally), level=LEVEL, method="profile").difference
+    assert (contrast.interval[0] < wald[0]).all()
+    assert (contrast.interval[1] > wald[1]).all()
+
+
 def test_a_vertex_that_the_reports_allow_is_an_end():
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([2, 1, 0])
     lower, upper = ik.mle(tally).interval(0.95, method="profile")

@@ -106,7 +106,7 @@ class BoundaryRegion:
 
     def _with_ratio(self, w: Floats, ratio: float) -> tuple[float, Constrained]:
         """Return the largest v whose ratio is at most `ratio`, with its likeliest distribution."""
-        floor = self._likelihood.best.fit - ratio / 2 / self._tally.n
+        floor = self._likelihood.floor(ratio, self._tally.n)
         bound, witness = ProfileWithWitness(self._likelihood, floor).end(w)
         tilt = 0.0
         if witness is not None:

@@ -29,7 +29,7 @@ from scipy.special import ndtr
 from ibukit._ground.arguments import Floats
 from ibukit.intervals.comparison.tilt_curve import MAX_BISECTIONS, TiltCurve
 from ibukit.intervals.profile import ENDS_MEET, RELATIVE_TOLERANCE, Profile
-from ibukit.intervals.tilted_likelihood import Tilted, likelihood_of_tally
+from ibukit.intervals.tilted_likelihood import MAX_REPORTS_TOLD, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
 # Largest number of prices tried for one end. After that the bound proved so far is returned.
@@ -57,7 +57,7 @@ class Sample:
     """The likelihood of one tally."""
 
     def __init__(self, tally: Tally):
-        self.likelihood, self.n = likelihood_of_tally(tally), tally.n
+        self.likelihood, self.n = likelihood_of_tally(tally), min(tally.n, MAX_REPORTS_TOLD)
 
     def value(self, w: Floats) -> float:
         """Return w . theta of the most likely distribution."""

@@ -153,7 +153,7 @@ class ListedRegion:
     def _end(self, w: Floats) -> float:
         best, n = self._likelihood.best, self._n
         estimate = float(w @ best.theta)
-        _, farthest = Profile(self._likelihood, best.fit - self._largest / 2 / n).bracket(w)
+        _, farthest = Profile(self._likelihood, self._likelihood.floor(self._largest, n)).bracket(w)
         answers, draws = ANSWERS_BY_TALLIES, EQUIVALENT_DRAWS
         if self._law.tallies is None:
             answers, draws = ANSWERS_BY_DRAWS, len(self._states)
