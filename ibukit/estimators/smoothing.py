@@ -321,17 +321,11 @@ def _roughness_of(tally: Tally) -> Roughness:
 
 
 def _best_fit(tally: Tally, roughness: Roughness, penalty: float, tol: float) -> Fit:
-    optimum, weight = (
-        _uniform_fit(tally.k),
-        max(penalty, _uniform_penalty(tally, roughness)) / tally.n,
-    )
-    # A path of falling penalties: each fit starts from that of the larger penalty before it.
-    while weight > 1.001 * penalty / tally.n:
-        start = start_near(tally, roughness, optimum, weight)
-        optimum = fit(tally, roughness, weight, start, 1e-6)
-        weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
-    start = start_near(tally, roughness, optimum, penalty / tally.n)
-    optimum = fit(tally, roughness, penalty / tally.n, start, tol)
+    optimum = _along_path(tally, roughness, penalty, tol, PENALTY_FACTOR**4)
+    if optimum.excess > tol:
+        # A fit may be out of reach from one with a hundred times its penalty.
+        slowly = _along_path(tally, roughness, penalty, tol, PENALTY_FACTOR)
+        optimum = min(optimum, slowly, key=lambda each: each.excess)
     if tally.efficiency is None:
         return optimum
     # If reports get lost there may be two maxima, one near the uniform distribution and one near
@@ -346,6 +340,25 @@ def _best_fit(tally: Tally, roughness: Roughness, penalty: float, tol: float) ->
         return fitted - penalty / tally.n * roughness(each.u)
 
     return max(fits, key=value)
+
+
+def _along_path(
+    tally: Tally, roughness: Roughness, penalty: float, tol: float, factor: float
+) -> Fit:
+    """Return the fit at the end of a path of falling penalties, each by this factor.
+
+    Each fit starts from that of the larger penalty before it.
+    """
+    optimum, weight = (
+        _uniform_fit(tally.k),
+        max(penalty, _uniform_penalty(tally, roughness)) / tally.n,
+    )
+    while weight > 1.001 * penalty / tally.n:
+        start = start_near(tally, roughness, optimum, weight)
+        optimum = fit(tally, roughness, weight, start, 1e-6)
+        weight = max(weight / factor, penalty / tally.n)
+    start = start_near(tally, roughness, optimum, penalty / tally.n)
+    return fit(tally, roughness, penalty / tally.n, start, tol)
 
 
 def _frequencies_of_users(tally: Tally, theta: Floats) -> Floats:

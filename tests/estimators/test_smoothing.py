@@ -340,7 +340,7 @@ def test_bad_numbers(tally, name, value):
 def test_what_cannot_be_certified_is_not_called_converged(tally, monkeypatch):
     near = ik.smooth(tally, 100.0)
     for name, is_careful in (("QUICK", False), ("CAREFUL", True)):
-        attempt = Attempt(near.n_iter - 1, is_careful)
+        attempt = Attempt(1, is_careful)
         monkeypatch.setattr(f"ibukit.estimators._roughness.{name}", attempt)
     monkeypatch.setattr("ibukit.estimators._roughness.DAMPED", Attempt(0, is_careful=True))
     with pytest.raises(
@@ -349,7 +349,7 @@ def test_what_cannot_be_certified_is_not_called_converged(tally, monkeypatch):
         ik.smooth(tally, 100.0)
     assert (e.value.estimate.status, e.value.estimate.n_iter) == (
         ik.Status.MAX_ITER,
-        near.n_iter - 1,
+        1,
     )
     assert e.value.estimate.distribution == pytest.approx(near.distribution, abs=1e-3)
 

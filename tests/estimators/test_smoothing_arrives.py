@@ -46,3 +46,15 @@ def test_it_arrives_where_a_valley_between_two_peaks_has_no_mass():
     tally = mechanism.simulate(rng.multinomial(10**6, ik.normalize(people)), rng)
     estimate = ik.smooth(tally, penalty=258459.0)
     assert estimate.status is ik.Status.CONVERGED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("penalty", "seed"), [(1.0, None), (0.01, 1), (0.01, 2), (0.01, 3)])
+def test_it_arrives_with_a_tiny_penalty_of_ones_own(penalty, seed):
+    """Many probabilities are below e^-1000, and larger penalties in between are needed."""
+    mechanism = ik.RandomizedResponse(600, 1.0)
+    tally = mechanism.tally(np.zeros(7, dtype=int))
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        tally = mechanism.simulate(rng.multinomial(100, rng.dirichlet(np.full(600, 0.3))), rng)
+    assert ik.smooth(tally, penalty=penalty).status is ik.Status.CONVERGED
