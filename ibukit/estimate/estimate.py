@@ -252,7 +252,8 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         level : float, optional
-            Adds the lists lower, upper and identified, as `to_frame` has them.
+            Adds the lists lower, upper and identified, as `to_frame` has them, and its column method,
+            if it has one, as interval_method.
         method : str, optional
             As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
             applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
@@ -277,7 +278,11 @@ class Estimate(ReadOnlyArrays):
         return exports.as_json(
             labels=exports.plain_labels(self.alphabet),
             probabilities=self.distribution.tolist(),
-            **{name: values.tolist() for name, values in known.items()},
+            # The estimate's own method has the name of the column.
+            **{
+                f"interval_{name}" if name == "method" else name: values.tolist()
+                for name, values in known.items()
+            },
             gap=exports.finite(self.gap),
             status=self.status.name,
             n_iter=self.n_iter,

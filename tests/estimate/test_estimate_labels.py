@@ -223,6 +223,14 @@ def test_json_holds_intervals_and_what_was_left_out():
     ).to_dict("list")
 
 
+def test_json_holds_the_method_of_each_interval_beside_that_of_the_estimate():
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([1.5, 2.0, 3.0], weighted=True)
+    estimate = ik.mle(tally)
+    read, frame = json.loads(estimate.to_json(level=0.9)), estimate.to_frame(level=0.9)
+    assert read["interval_method"] == frame["method"].tolist()
+    assert read["method"] == estimate.method
+
+
 @pytest.mark.parametrize(
     ("labels", "read"),
     [
