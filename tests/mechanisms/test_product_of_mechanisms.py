@@ -193,6 +193,20 @@ def test_a_matrix_of_all_tuples_that_would_be_too_large_is_not_needed():
         many.matrix()
 
 
+def test_the_most_mechanisms_allowed_work_everywhere():
+    few = ik.product(SMOKES, AGE)
+    many = ik.product(*[ik.MatrixMechanism([[1.0]])] * 30, SMOKES, AGE)
+    assert len(many.parts) == module.MAX_PARTS
+    report = many.randomize(many.alphabet.values[:1], np.random.default_rng(0))[0]
+    assert many.tally([report]).n == 1
+    assert many.simulate(np.ones(many.k, dtype=int), np.random.default_rng(1)).n == many.k
+    assert len(many.release(many.alphabet.values[:2])) == 2
+    own, same = many.channel(np.arange(many.m)), few.channel(np.arange(few.m))
+    weights = np.arange(1.0, many.m + 1)
+    np.testing.assert_allclose(own.gram(weights), same.gram(weights), rtol=1e-12)
+    np.testing.assert_allclose(own.adjoint(weights), same.adjoint(weights), rtol=1e-12)
+
+
 LOSSY = ik.MatrixMechanism([[0.5, 0.1], [0.2, 0.7]], efficiency=[0.6, 0.9])
 MEASURED = ik.MatrixMechanism.from_trials([[90, 10], [10, 90]])
 REFUSED = [
@@ -204,7 +218,7 @@ REFUSED = [
     ((SMOKES, LOSSY), ValueError, "must not lose reports.*index 1"),
     ((SMOKES, MEASURED), ik.errors.MatrixUncertain, "product would take it"),
     ((ik.RandomizedResponse(30, 1.0),) * 6, ik.errors.TooLarge, "729000000"),
-    ((ik.MatrixMechanism([[1.0]]),) * 65, ik.errors.TooLarge, "at most 64, got 65"),
+    ((ik.MatrixMechanism([[1.0]]),) * 33, ik.errors.TooLarge, "at most 32, got 33"),
 ]
 
 

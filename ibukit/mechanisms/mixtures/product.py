@@ -27,8 +27,9 @@ from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally
 from ibukit.tally.trials import refuse_trials
 
-# Most mechanisms: numpy's arrays have no more axes.
-MAX_PARTS = 64
+# Most mechanisms: numpy's arrays have at most 64 axes, and the weighted sum of products of pairs of
+# rows has two for each mechanism. Of the mechanisms allowed, at most 26 have several secrets.
+MAX_PARTS = 32
 # Most tuples of reports for each of which a number is kept while the channel is applied: 128 MB.
 MAX_LATTICE = 2**24
 
@@ -64,7 +65,7 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     MatrixUncertain
         If a matrix was measured (`MatrixMechanism.from_trials`).
     TooLarge
-        If there are more than 64 mechanisms, :math:`2^{26}` tuples of secrets, or :math:`2^{62}`
+        If there are more than 32 mechanisms, :math:`2^{26}` tuples of secrets, or :math:`2^{62}`
         tuples of reports.
 
     References
