@@ -506,6 +506,7 @@ class FiniteMechanism(Mechanism):
     @property
     def _all_reports(self) -> NDArray[Any]:
         """All possible reports, in the form that a tally keeps."""
+        limits.require_dense("the list of all reports", self.m, 1, "count the reports with tally")
         return np.arange(self.m)
 
     @cached_property
@@ -558,6 +559,8 @@ class FiniteMechanism(Mechanism):
         ValueError
             If a label occurs twice, a count is negative or not a whole number, or there are no
             reports at all.
+        TooLarge
+            If there are too many possible reports to list them.
         """
         every_report = self._all_reports  # first, because it refuses to list too many
         return Tally(
@@ -640,6 +643,9 @@ class FiniteMechanism(Mechanism):
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         # Reports that were not seen have frequency 0.
+        limits.require_dense(
+            "the frequencies of all reports", self.m, 1, "take mle, which needs those seen alone"
+        )
         q = np.zeros(self.m)
         q[reports] = frequencies
         return self._solve(q)

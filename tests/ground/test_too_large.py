@@ -29,6 +29,12 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
+# The reports of many coins can be listed, those of many ratings cannot.
+COINS = ik.product(*[ik.MatrixMechanism([[0.5, 0.5]])] * 24)
+RATINGS = ik.product(*[ik.MatrixMechanism(np.full((1, 4), 0.25))] * 31)
+ONE_RATING = RATINGS.tally([(0,) * 31])
+
+
 REFUSED = {
     "matrix of k-RR": KRR.matrix,
     "matrix of geometric noise": lambda: ik.TruncatedGeometric(LINE, 1.0).matrix(),
@@ -57,6 +63,9 @@ REFUSED = {
     "breakdown_fraction": lambda: ik.attack.breakdown_fraction(UNIFORM, K, 1.0, 0),
     "compose": lambda: ik.compose(KRR, KRR),
     "product": lambda: ik.product(KRR, KRR),
+    "inv of a product": lambda: ik.inv(ONE_RATING),
+    "forward of a product": lambda: RATINGS.forward([1.0]),
+    "tally_counts of a product": lambda: RATINGS.tally_counts([1]),
     "tally of Laplace": lambda: ik.LinearLaplace(LINE, 1.0).tally([0, 1]),
     "covariance": lambda: ik.mle(KRR.tally([0, 1, 1])).covariance(),
 }
@@ -75,6 +84,7 @@ def test_what_takes_no_matrix_is_computed():
     assert ik.privacy.mutual_information(KRR, UNIFORM) > 0
     assert ik.mle(KRR.tally([0, 1, 1])).gap <= 1e-9
     assert ik.emd(UNIFORM, UNIFORM, LINE) == 0
+    assert COINS.forward([1.0])[-1] == 1 / COINS.m
     with pytest.raises(MemoryError):
         np.eye(K)
 

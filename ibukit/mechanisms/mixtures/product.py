@@ -191,6 +191,12 @@ class ProductMechanism(FiniteMechanism):
             rows *= each[x][:, z]
         return DenseChannel(rows)
 
+    @cached_property
+    @override
+    def _full_channel(self) -> Channel:
+        # In the list of all tuples each part has all its reports, so no tuple is taken apart.
+        return ProductChannel(tuple(part.matrix() for part in self.parts), self._all_reports)
+
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         return self._joined(
