@@ -252,8 +252,8 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         level : float, optional
-            Adds the lists lower, upper and identified, as `to_frame` has them, and its column method,
-            if it has one, as interval_method.
+            Adds the lists lower, upper and identified, as `to_frame` has them, and its column method
+            (if it has one) as interval_method.
         method : str, optional
             As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
             applies, and else "wald". Rows whose Wald interval would be void then get "profile", if

@@ -515,7 +515,8 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
     )
     if second.k != mechanism.m:
         raise AlphabetMismatch(
-            f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows"
+            "channel must have one row for each of the "
+            f"{arguments.shown(mechanism.m)} reports, got {second.k} rows"
         )
     trials = trials_of(mechanism)
     if trials is not None:

@@ -74,6 +74,8 @@ def test_check_tells_levels_and_identifiability(tmp_path, capsys):
     # The 2^50 reports are not listed, and the level has a closed form.
     assert main(["check", "rappor", "--k", "50", "--epsilon", "0.5"]) == 0
     assert "any two secrets: 0.5 nats" in capsys.readouterr().out
+    assert main(["check", "rappor", "--k", "15000", "--epsilon", "0.5"]) == 0
+    assert "reports: 2.82e+4515\n" in capsys.readouterr().out
     assert main(["check", "square-wave", "--k", "100000", "--epsilon", "0.5"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["check", "truncated-geometric", "--k", "5", "--epsilon", "0.5"]) == 0

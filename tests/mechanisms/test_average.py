@@ -2,6 +2,8 @@
 closed forms against sums of matrices and long arithmetic, and what an average of bits is.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,8 @@ LINEAR_KRR = [3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08]
 PLANAR_KRR = [3.05, 4.19, 4.81, 5.27, 5.67, 6.05, 6.44, 6.87, 7.40, 8.20]
 # powers of ten first: failures should shrink to something readable
 LEVELS = st.sampled_from([1e-12, 1e-6, 1e-3, 1.0, 5.0, 30.0]) | st.floats(1e-12, 30.0)
+
+BLOOM = ik.BloomRappor(3, bits=15_000, hashes=2, cohorts=1000, f=0.5, p=0.25, q=0.75)
 
 
 @st.composite
@@ -294,6 +298,11 @@ KRR = ik.RandomizedResponse(ik.Line(0, 3), 1.0)
             [KRR, ik.LinearGeometric(4, 1.0)],
             ik.errors.AlphabetMismatch,
             "can be listed, but LinearGeometric.* does not; pool",
+        ),
+        (
+            [BLOOM, replace(BLOOM, cohorts=1001)],
+            ik.errors.AlphabetMismatch,
+            r"got 2\.82e\+4518 reports of .* and 2\.82e\+4518 reports of",
         ),
         (
             [ik.PlanarGeometric(GRID, 1.0)],

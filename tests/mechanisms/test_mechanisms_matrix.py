@@ -158,6 +158,10 @@ def test_channels_that_do_not_fit_are_named():
         match="channel must have one row for each of the 4 reports, got 3 rows",
     ):
         ik.compose(ik.RandomizedResponse(4, 1.0), np.eye(3))
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"of the 2\.82e\+4515 reports, got 3 rows"
+    ):
+        ik.compose(ik.Rappor(15_000, 1.0), np.eye(3))
     with pytest.raises(ik.errors.InvalidDistribution, match=r"row 2 sums to 0\.5"):
         ik.compose(ik.RandomizedResponse(3, 1.0), np.diag([1, 1, 0.5]))
 

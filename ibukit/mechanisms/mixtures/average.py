@@ -160,7 +160,7 @@ def _with_same_reports(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]
         finite.append(mechanism)
     first = finite[0]
     for mechanism in finite:
-        if _describe_reports(mechanism) != _describe_reports(first):
+        if _kind_of_reports(mechanism) != _kind_of_reports(first):
             raise AlphabetMismatch(
                 "mechanisms must have the same reports to be averaged, got "
                 f"{_describe_reports(first)} of {first} and {_describe_reports(mechanism)} of "
@@ -171,12 +171,17 @@ def _with_same_reports(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]
 
 
 def _describe_reports(mechanism: FiniteMechanism) -> str:
+    kind = _kind_of_reports(mechanism)
+    return kind if isinstance(kind, str) else f"{arguments.shown(kind)} reports"
+
+
+def _kind_of_reports(mechanism: FiniteMechanism) -> str | int:
     """Number or kind of the reports, equal for mechanisms that can be averaged."""
     if isinstance(mechanism, SubsetSelection):
         return f"sets of {mechanism.size} secrets"
     if isinstance(mechanism, BitReports):
         return f"the bits of a {type(mechanism).__name__}"
-    return f"{mechanism.m} reports"
+    return mechanism.m
 
 
 def _average_response(responses: list[RandomizedResponse], weights: Floats) -> float:

@@ -131,7 +131,8 @@ class ProductMechanism(FiniteMechanism):
         if math.prod(self._secrets) > MAX_LABELS or self.m > 2**62:
             raise TooLarge(
                 f"mechanisms must have at most {MAX_LABELS} tuples of secrets and 2^62 of reports, "
-                f"got {math.prod(self._secrets)} and {self.m}: merge values, or leave one out"
+                f"got {arguments.shown(math.prod(self._secrets))} and {arguments.shown(self.m)}: "
+                "merge values, or leave one out"
             )
 
     def __repr__(self) -> str:
