@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The message does not advise an array in the alphabet's order, which would be accepted: whoever has
 # other labels may have them in another order.
@@ -109,3 +112,15 @@ def name_of_alphabet(alphabet: Alphabet) -> str:
     return (
         f"the alphabet of {len(alphabet)} labels" if type(alphabet) is Alphabet else repr(alphabet)
     )
+
+
+def index_of(alphabet: Alphabet) -> pd.Index:
+    """Return the labels as an index "label"; on a grid with two levels, "row" and "col"."""
+    # pandas takes a second to import.
+    import pandas as pd
+
+    labels = alphabet.labels_of(np.arange(len(alphabet)))
+    if labels.ndim == 2:
+        return pd.MultiIndex.from_arrays(list(labels.T), names=["row", "col"])
+    # A label may be a tuple, but it must not become a row of a MultiIndex.
+    return pd.Index(labels, name="label", tupleize_cols=False)

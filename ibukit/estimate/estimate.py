@@ -21,7 +21,7 @@ from ibukit._ground.arguments import Floats, ReadOnlyArrays
 from ibukit._ground.arrow_stream import arrow_stream
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.grid import Grid
-from ibukit.domain.labels import name_of_alphabet
+from ibukit.domain.labels import index_of, name_of_alphabet
 from ibukit.domain.linear_functionals import (
     LinearFunctionals,
     OneFunctional,
@@ -150,7 +150,7 @@ class Estimate(ReadOnlyArrays):
         import pandas as pd
 
         return pd.Series(
-            self.distribution.copy(), index=_index_of(self.alphabet), name="probability"
+            self.distribution.copy(), index=index_of(self.alphabet), name="probability"
         )
 
     def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
@@ -192,7 +192,7 @@ class Estimate(ReadOnlyArrays):
         import pandas as pd
 
         columns = {"probability": self.distribution} | self._interval_columns(level, method)
-        return pd.DataFrame(columns, index=_index_of(self.alphabet))
+        return pd.DataFrame(columns, index=index_of(self.alphabet))
 
     def to_geodataframe(
         self, level: float | None = None, method: str | None = None
@@ -252,8 +252,8 @@ class Estimate(ReadOnlyArrays):
         Parameters
         ----------
         level : float, optional
-            Adds the lists lower, upper and identified, as `to_frame` has them, and its column method
-            (if it has one) as interval_method.
+            Adds the lists lower, upper and identified, as `to_frame` has them, and its column
+            method, if it has one, as interval_method.
         method : str, optional
             As `interval` takes it. By default it is "auto" for at most 300 secrets, if that
             applies, and else "wald". Rows whose Wald interval would be void then get "profile", if
@@ -955,7 +955,7 @@ class Estimate(ReadOnlyArrays):
         of[np.arange(m), codes] = 1
         lower, upper = self.interval(each, of=of, method=method, **options)
         ends = np.atleast_1d(lower), np.atleast_1d(upper)
-        return table_of_largest(_index_of(self.alphabet), codes, self.distribution, ends)
+        return table_of_largest(index_of(self.alphabet), codes, self.distribution, ends)
 
     def summary(self, level: float = 0.95, of: Any = None, method: str | None = None) -> Summary:
         """Return a table to be read: estimates, intervals, and warnings in words.
@@ -1010,7 +1010,7 @@ class Estimate(ReadOnlyArrays):
             estimator=self.method,
             n=self._n,
             gap=self.gap,
-            labels=_index_of(self.alphabet) if every else names_of_questions(of, len(functionals)),
+            labels=index_of(self.alphabet) if every else names_of_questions(of, len(functionals)),
             identified=self.identified if every else None,
         )
 
@@ -1060,7 +1060,7 @@ class Estimate(ReadOnlyArrays):
         """
         self._refuse_off_simplex()
         return secrets_of_reports(
-            reports, mechanism, self.tally, self.distribution, self.alphabet, _index_of
+            reports, mechanism, self.tally, self.distribution, self.alphabet, index_of
         )
 
     def fit_test(self, draws: int = 999, seed: int = 0) -> ModelCheck:
@@ -1274,18 +1274,6 @@ class Estimate(ReadOnlyArrays):
             f"gap={self.gap:.3g} nats/report, log_likelihood={self.log_likelihood:.6g}, "
             f"{self.status.name})"
         )
-
-
-def _index_of(alphabet: Alphabet) -> pd.Index:
-    """Return the labels as an index "label"; on a grid with two levels, "row" and "col"."""
-    # pandas takes a second to import.
-    import pandas as pd
-
-    labels = alphabet.labels_of(np.arange(len(alphabet)))
-    if labels.ndim == 2:
-        return pd.MultiIndex.from_arrays(list(labels.T), names=["row", "col"])
-    # A label may be a tuple, but it must not become a row of a MultiIndex.
-    return pd.Index(labels, name="label", tupleize_cols=False)
 
 
 def _have_same_reports(one: Tally | None, other: Tally | None) -> bool:

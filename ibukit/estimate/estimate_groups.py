@@ -14,8 +14,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.dask_tasks import check_client, run_on
 from ibukit._ground.typing import override
+from ibukit.domain.labels import index_of
 from ibukit.domain.linear_functionals import normal_quantile
-from ibukit.estimate.estimate import Estimate, _index_of
+from ibukit.estimate.estimate import Estimate
 from ibukit.fisher_information.many_tallies import variances_of_many
 from ibukit.intervals import VOID, name_in_tables
 from ibukit.tally.group_blocks import blocks
@@ -217,7 +218,7 @@ class EstimateGroups(Mapping[Any, Estimate]):
         """
         import pandas as pd
 
-        labels = _index_of(next(iter(self.groups.values())).alphabet)
+        labels = index_of(next(iter(self.groups.values())).alphabet)
         width, k = len(self.groups.names), len(labels)
         groups = [group if width > 1 else (group,) for group in self.groups]
         columns: dict[str, Any] = {"probability": self.distribution.ravel()}

@@ -10,7 +10,8 @@ import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.labels import name_of_alphabet
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import index_of, name_of_alphabet
 from ibukit.domain.linear_functionals import (
     LinearFunctionals,
     names_of_questions,
@@ -94,6 +95,7 @@ class Comparison(arguments.ReadOnlyArrays):
     method: str
     labels: tuple[Any, ...]
     ratios: Contrast | None
+    _alphabet: Alphabet | None = None
 
     @property
     def ratio(self) -> Contrast:
@@ -142,11 +144,10 @@ class Comparison(arguments.ReadOnlyArrays):
                 "ratio_lower": self.ratios.interval[0],
                 "ratio_upper": self.ratios.interval[1],
             }
-        of_cells = all(isinstance(label, tuple) for label in self.labels)
         index = (
-            pd.MultiIndex.from_tuples(self.labels, names=["row", "col"])
-            if of_cells
-            else pd.Index(self.labels, name="label", tupleize_cols=False)
+            pd.Index(self.labels, name="label", tupleize_cols=False)
+            if self._alphabet is None
+            else index_of(self._alphabet)
         )
         return pd.DataFrame(
             {name: np.atleast_1d(values) for name, values in columns.items()}, index=index
@@ -264,7 +265,9 @@ def compare(
             answer(found.p_values),
         )
     labels = _labels(of, functionals, tallies[0])
-    return Comparison(difference, level, method, labels, ratios)
+    # Every probability is asked for: the rows are then those of an estimate's table.
+    alphabet = tallies[0].alphabet if functionals.weights is None else None
+    return Comparison(difference, level, method, labels, ratios, alphabet)
 
 
 def _independent(tally_1: Any, tally_2: Any) -> tuple[Tally, Tally]:

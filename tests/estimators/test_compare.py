@@ -283,6 +283,22 @@ def test_tables_have_labels_cells_or_numbers():
     assert ik.compare(*tallies, of="yes").to_frame().index.tolist() == ["yes"]
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ik.RandomizedResponse([("a",), ("b",)], 1.0),
+        ik.product(*[ik.RandomizedResponse(2, 1.0)] * 2),
+        ik.product(*[ik.RandomizedResponse(2, 1.0)] * 3),
+        ik.RandomizedResponse(np.array(["2026-01-01", "2026-02-01"], dtype="datetime64[ns]"), 1.0),
+    ],
+)
+def test_rows_of_all_probabilities_are_labelled_as_those_of_an_estimate(mechanism):
+    one, other = np.arange(mechanism.m) + 1, np.arange(mechanism.m)[::-1] + 1
+    tallies = mechanism.tally_counts(one), mechanism.tally_counts(other)
+    index = ik.mle(tallies[0]).to_frame(level=None).index
+    assert ik.compare(*tallies).to_frame().index.identical(index)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "theta", "least", "most"),
