@@ -485,8 +485,9 @@ class Estimate(ReadOnlyArrays):
         ------
         ValueError
             If the estimate does not know its tally, is off the simplex, or gives probability 0 to a
-            report that was seen; if `of` does not have k finite weights; or if reports may be lost
-            and the target is the frequencies.
+            report that was seen; if `of` does not have k finite weights; if reports may be lost and
+            the target is the frequencies; or if reports are weighted and no stratum has two units
+            (the subclass `WeightsRefused`).
         AlphabetMismatch
             If `of` has a label that is not in the alphabet.
         TooLarge

@@ -145,6 +145,7 @@ def _block(directions: Floats, columns: Floats, theta: Floats) -> Floats:
 def _survey_of(tally: Tally) -> Survey:
     survey = tally.survey
     assert survey is not None, "the caller asks only where the weights are known"
+    survey.refuse_unknown_errors()
     return survey
 
 

@@ -12,8 +12,6 @@ is a region whose range of w . theta is its interval; t is the quantile of Stude
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ibukit._ground.arguments import Floats
@@ -30,7 +28,7 @@ def wald(request: IntervalRequest) -> Ends:
     """Return w . theta -+ z standard errors, cut at the values that distributions can have."""
     functionals = request.functionals
     assert request.standard_errors is not None, "an estimate knows its standard errors"
-    margin = critical_value(request) * request.standard_errors()
+    margin = request.standard_errors() * critical_value(request)
     middle = functionals.values(request.theta)
     return (
         np.maximum(middle - margin, functionals.least),
@@ -78,5 +76,4 @@ def _drops(tally: Tally, theta: Floats, request: IntervalRequest) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = np.where(usable, design / naive, kish)
     t = survey.quantile(request.level)
-    # Without a degree of freedom, every distribution that the reports allow remains possible.
-    return effect * t**2 / 2 / tally.n if math.isfinite(t) else np.full(len(effect), math.inf)
+    return effect * t**2 / 2 / tally.n

@@ -14,7 +14,6 @@ centred at 0, as the model assumes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -227,12 +226,10 @@ class Survey(arguments.ReadOnlyArrays):
         return int((self.units - 1).sum())
 
     def quantile(self, level: float) -> float:
-        """Return the half-width of an interval in standard errors; inf without a degree of freedom.
+        """Return the half-width of an interval in standard errors, given a degree of freedom.
 
         It is the quantile of Student's distribution, which assumes units of equal variance.
         """
-        if self.degrees_of_freedom < 1:
-            return math.inf
         return float(stdtrit(self.degrees_of_freedom, (1 + level) / 2))
 
     @cached_property
@@ -246,6 +243,17 @@ class Survey(arguments.ReadOnlyArrays):
         return bool((self.cluster != NO_CLUSTER).any())
 
     # Variances by the design.
+
+    def refuse_unknown_errors(self) -> None:
+        """Raise WeightsRefused if no stratum has two units, which a variance is between."""
+        if self.degrees_of_freedom < 1:
+            listed = self.has_clusters
+            name, what = ("clusters",) * 2 if listed else ("weights", "reports of weight")
+            raise WeightsRefused(
+                f"{name} must have at least two {what} in some stratum, or standard errors are not "
+                "known, got one in each: merge strata that are alike, pass more of the sample, or "
+                "report the estimate without errors"
+            )
 
     @cached_property
     def units(self) -> Ints:

@@ -4,12 +4,15 @@ With Warner's design of probability p the share is (y - (1 - p)) / (2 p - 1), y 
 the reports, so its errors are those of a mean divided by 2 p - 1.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t
 
 import ibukit as ik
+from ibukit.errors import WeightsRefused
 
 P = 0.8
 DESIGN = ik.MatrixMechanism([[P, 1 - P], [1 - P, P]], alphabet=["no", "yes"])
@@ -151,3 +154,27 @@ def test_strata_of_one_cluster_are_named_unless_replicates_tell_the_errors():
     frame = frame.assign(**replicates)
     for rows in (frame, frame[:1]):
         assert share(rows, replicate_weights=list(replicates)).tally.survey.n_lonely == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"clusters": "one"}, "clusters"),
+        ({"strata": "cluster", "clusters": "cluster"}, "clusters"),
+        ({"strata": "row"}, "weights"),
+    ],
+)
+def test_where_no_stratum_has_two_units_errors_and_intervals_are_refused(options, name):
+    frame = table(7, n=24).assign(one=0, row=range(24))
+    found = share(frame, **options)
+    for ask in (
+        found.standard_errors,
+        found.covariance,
+        found.interval,
+        partial(found.interval, method="wald"),
+        found.to_frame,
+        found.summary,
+    ):
+        with pytest.raises(WeightsRefused, match=rf"{name} must have at least two .* one in each"):
+            ask()
+    assert found.to_frame(level=None).probability.sum() == pytest.approx(1)

@@ -60,7 +60,7 @@ def survey_of(
     if weights is None and not labels:
         return None
     survey = Survey.of_rows(np.arange(len(kept)), own, **labels)
-    _refuse_one_unit(survey, clusters is not None)
+    survey.refuse_unknown_errors()
     return survey
 
 
@@ -117,12 +117,3 @@ def replicate_deviations(
             )
         moved[index] = (found.coefficients - centre).ravel()
     return moved
-
-
-def _refuse_one_unit(survey: Survey, by_clusters: bool) -> None:
-    if survey.degrees_of_freedom < 1:
-        name, what = ("clusters", "clusters") if by_clusters else ("weights", "reports of weight")
-        raise ValueError(
-            f"{name} must have at least two {what} in some stratum, or standard errors are not "
-            "known, got one in each: merge strata that are alike, or pass more of the sample"
-        )
