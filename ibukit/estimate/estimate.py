@@ -486,8 +486,8 @@ class Estimate(ReadOnlyArrays):
         ValueError
             If the estimate does not know its tally, is off the simplex, or gives probability 0 to a
             report that was seen; if `of` does not have k finite weights; if reports may be lost and
-            the target is the frequencies; or if reports are weighted and no stratum has two units
-            (the subclass `WeightsRefused`).
+            the target is the frequencies; or if reports are weighted and no stratum has two units,
+            or the squares of their weights leave the doubles (the subclass `WeightsRefused`).
         AlphabetMismatch
             If `of` has a label that is not in the alphabet.
         TooLarge

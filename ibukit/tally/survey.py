@@ -33,6 +33,9 @@ from ibukit.files.json_values import storable
 NO_CLUSTER = -1
 # Replicate weights sum to about what the weights sum to; factors without the weight do not.
 MAX_RATIO_OF_SUMS = 2.0
+# Sums of squared weights between these have all their digits, whatever their number: squares below
+# the doubles are then too small to matter, and the square of the sum of 10^20 weights is a double.
+MIN_SUM_OF_SQUARES, MAX_SUM_OF_SQUARES = 1e-280, 1e280
 
 
 @storable
@@ -112,12 +115,15 @@ class Survey(arguments.ReadOnlyArrays):
         e = len(at)
         strata, strata_of = _names(["" for _ in range(e)] if stratum is None else stratum)
         clusters, clusters_of = _names(cluster or ())
+        # Squares may overflow: only what needs them is then refused, by `sum_of_squares`.
+        with np.errstate(over="ignore"):
+            squares = weights**2 if squares is None else squares
         found = cls(
             at=at,
             stratum=strata_of,
             cluster=np.full(e, NO_CLUSTER) if cluster is None else clusters_of,
             weights=weights,
-            squares=weights**2 if squares is None else squares,
+            squares=squares,
             rows=np.ones(e) if rows is None else rows,
             replicates=np.zeros((0, e)) if replicates is None else replicates,
             deviations=np.zeros(e) if deviations is None else deviations,
@@ -216,7 +222,20 @@ class Survey(arguments.ReadOnlyArrays):
     @cached_property
     def effective_n(self) -> float:
         """The effective number of reports, (sum w)^2 / sum w^2."""
-        return float(self.weights.sum() ** 2 / self.squares.sum())
+        squares = self.sum_of_squares
+        return float(self.weights.sum() ** 2 / squares)
+
+    @cached_property
+    def sum_of_squares(self) -> float:
+        """The sum of the squared weights; WeightsRefused if it is not known to all digits."""
+        found = float(self.squares.sum())
+        if not MIN_SUM_OF_SQUARES <= found <= MAX_SUM_OF_SQUARES:
+            raise WeightsRefused(
+                f"weights must have squares whose sum is from {MIN_SUM_OF_SQUARES:g} to "
+                f"{MAX_SUM_OF_SQUARES:g}, got {self.weights.max():.3g} as the largest sum of a "
+                "report: divide all weights by it, since standard errors depend on their ratios"
+            )
+        return found
 
     @cached_property
     def degrees_of_freedom(self) -> int:
@@ -245,7 +264,7 @@ class Survey(arguments.ReadOnlyArrays):
     # Variances by the design.
 
     def refuse_unknown_errors(self) -> None:
-        """Raise WeightsRefused if no stratum has two units, which a variance is between."""
+        """Raise WeightsRefused if no stratum has two units, or if squares leave the doubles."""
         if self.degrees_of_freedom < 1:
             listed = self.has_clusters
             name, what = ("clusters",) * 2 if listed else ("weights", "reports of weight")
@@ -254,6 +273,7 @@ class Survey(arguments.ReadOnlyArrays):
                 "known, got one in each: merge strata that are alike, pass more of the sample, or "
                 "report the estimate without errors"
             )
+        assert self.sum_of_squares > 0
 
     @cached_property
     def units(self) -> Ints:
@@ -332,7 +352,7 @@ class Survey(arguments.ReadOnlyArrays):
                 "replicate weights must differ from the weights, or they say nothing about "
                 "standard errors: all of them are equal to the weights"
             )
-        return float(self.squares.sum()) / moved
+        return self.sum_of_squares / moved
 
     def replicate_counts(self, size: int) -> Floats:
         """Return the sums of each replicate weight by distinct report, shape (R, size)."""

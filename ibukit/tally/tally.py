@@ -193,6 +193,11 @@ class Tally(arguments.ReadOnlyArrays):
         This is the number of reports of equal weight that would tell as much about a total (Kish).
         It is `n` if reports are not weighted, and None if only sums of weights are known.
 
+        Raises
+        ------
+        WeightsRefused
+            If the squares of the weights leave the doubles.
+
         Examples
         --------
         >>> import ibukit as ik, pandas as pd

@@ -178,3 +178,26 @@ def test_where_no_stratum_has_two_units_errors_and_intervals_are_refused(options
         with pytest.raises(WeightsRefused, match=rf"{name} must have at least two .* one in each"):
             ask()
     assert found.to_frame(level=None).probability.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("unit", [1e-135, 1e-3, 1e135])
+def test_errors_and_effective_numbers_do_not_depend_on_the_unit_of_weights(unit):
+    frame = table(8)
+    usual, other = share(frame), share(frame.assign(w=unit * frame.w))
+    assert other.tally.effective_n == pytest.approx(usual.tally.effective_n, rel=1e-12)
+    assert other.standard_errors() == pytest.approx(usual.standard_errors(), rel=1e-9)
+    assert other.interval(method="wald")[1] == pytest.approx(usual.interval(method="wald")[1])
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.filterwarnings("error")
+def test_weights_whose_squares_leave_the_doubles_are_refused_where_squares_are_needed(unit):
+    frame = table(8).assign(w=lambda rows: unit * rows.w)
+    tallies = (share(frame).tally, DESIGN.tally(frame.report, counts=frame.w, weighted=True))
+    for tally in tallies:
+        found = ik.mle(tally)
+        for ask in (lambda: tally.effective_n, found.standard_errors, found.interval):  # noqa: B023
+            with pytest.raises(WeightsRefused, match=r"squares whose sum .* divide all weights by"):
+                ask()
+    with pytest.raises(WeightsRefused, match="divide all weights by"):
+        ik.regress(frame.y.to_numpy(), frame.report.tolist(), DESIGN, weights=frame.w.to_numpy())

@@ -125,7 +125,7 @@ def regress(
         If there are more than 2,000 coefficients, or the secrets have no end.
     WeightsRefused
         If replicate weights do not add up to about the same sum as `weights`, or are all equal to
-        `weights`; or if no stratum has two units.
+        `weights`; if no stratum has two units; or if squares of weights leave the doubles.
     ConvergenceError
         If `strict` and `tol` was missed; carries the best as ``.estimate``.
 
