@@ -128,7 +128,9 @@ def combine_results(
     # raw INV if variances are to count.
     shares = np.array([part.n / tally.n for part in parts])
     if weights == "variance":
-        shares = shares / np.array([_squared_error_of_inv(part) for part in parts])
+        errors = np.array([_squared_error_of_inv(part) for part in parts])
+        # Next to an estimate without an error, as of a single secret, others count for nothing.
+        shares = shares / errors if errors.all() else shares * (errors == 0)
         shares /= shares.sum()
     outcomes = [_run(estimator, Tally((part,)), options, strict) for part in parts]
     estimates = [outcome.estimate for outcome in outcomes]

@@ -463,3 +463,9 @@ def test_the_average_of_one_mechanism_is_that_mechanism(rng):
     found = ik.combine_mechanisms(tally, lambda given: asked.append(given) or ik.mle(given))
     assert asked == [tally]
     np.testing.assert_array_equal(found.distribution, ik.mle(tally).distribution)
+
+
+@pytest.mark.filterwarnings("error")
+def test_estimates_of_a_single_secret_have_no_error_and_are_combined_all_the_same():
+    tally = sum(ik.Exponential(1, epsilon).tally([0, 0]) for epsilon in (1.0, 2.0))
+    assert ik.combine_results(tally, weights="variance").distribution.tolist() == [1.0]
