@@ -258,7 +258,8 @@ def _scaled_pair_sums(
     wrong.
     """
     largest = float(w.max())
-    shares = w / largest
+    # If the bits tell nothing, all weights are 0.
+    shares = w / (largest or 1.0)
     weights = np.sqrt(shares).astype(precision)
     rows = np.multiply(np.unpackbits(bits.packed, axis=1, count=bits.k), weights[:, None])
     if precision == np.float64:

@@ -340,3 +340,13 @@ def test_two_encodings_with_their_weights(rng):
     assert abs(bits.log_likelihood - dense.log_likelihood) <= tally.n * 2e-11 + 1e-12 * abs(
         dense.log_likelihood
     )
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_that_tell_nothing_leave_the_prior_its_intervals():
+    mechanism, counts = ik.HadamardMechanism(2, 1.0, bits=2), np.zeros(16, dtype=int)
+    counts[6], counts[11] = 1, 10**6
+    lower, upper = ik.mle(mechanism.tally_counts(counts)).interval(
+        method="credible", target="frequencies"
+    )
+    np.testing.assert_allclose([lower, upper], [[0.025] * 2, [0.975] * 2], atol=0.02)
