@@ -267,7 +267,8 @@ class Discrepancy:
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """True if the deviance is down to the degrees of freedom."""
-        return now.deviance <= self._target(now)
+        # The target comes first: it refuses weights, of which even a deviance may not be computed.
+        return self._target(now) >= now.deviance
 
     def out_of_reach(self, now: Iterate) -> bool:
         """True if even the maximum likelihood estimate misses the target.
@@ -275,7 +276,7 @@ class Discrepancy:
         Its deviance is at most 2 n gap below this one.
         """
         # L can rise by n gap at most, and the deviance falls by twice the rise of L.
-        return now.deviance - 2 * now.tally.n * now.gap > self._target(now)
+        return self._target(now) < now.deviance - 2 * now.tally.n * now.gap
 
     def _target(self, now: Iterate) -> float:
         # For factor 1 this is the expected deviance; the rest scales the usual degrees of freedom.

@@ -222,3 +222,11 @@ def test_a_target_is_out_of_reach_from_two_gaps_a_report_on():
         return ik.Discrepancy().out_of_reach(now)
 
     assert [beyond(gaps) for gaps in (1.5, 2.5)] == [False, True]
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_are_refused_before_anything_is_computed_with_them():
+    matrix = np.random.default_rng(0).dirichlet(np.ones(4), 2)
+    tally = ik.MatrixMechanism(matrix).tally_counts([1e-300, 1, 1, 1e300], weighted=True)
+    with pytest.raises(ik.errors.WeightsRefused, match="a rule other than Discrepancy"):
+        ik.ibu(tally, stop=ik.Discrepancy())
