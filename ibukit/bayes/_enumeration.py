@@ -15,6 +15,8 @@ from ibukit.tally.tally import Tally
 
 # Number of splits that are listed: 2 million take 16 MB for each secret, and a few seconds.
 MAX_SPLITS = 2 * 10**6
+# Numbers that are kept, of all splits and secrets or of the laws of the totals: 1 GB.
+MAX_ENTRIES = 2**27
 
 
 def n_splits(counts: Ints, k: int) -> int:
@@ -30,11 +32,14 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
     """
     n, k = tally.n, tally.k
     terms = n_splits(tally.counts, k)
-    if terms > MAX_SPLITS:
+    # The law of a single secret's total has n + 1 entries, too, though there is one split.
+    entries = max(terms, n + 1) * k
+    if terms > MAX_SPLITS or entries > MAX_ENTRIES:
         raise TooLarge(
             f"method='enumerate' would list {readable(terms)} splits of n = {n} reports of {k} "
-            f"secrets (at most {MAX_SPLITS:.0e}), which take {readable(8 * terms * k)} bytes; take "
-            "method='exact', which needs the totals alone, or method='gibbs' with an rng"
+            f"secrets (at most {MAX_SPLITS:.0e}), which take {readable(8 * entries)} bytes (at "
+            f"most {8 * MAX_ENTRIES:.2g}); take method='exact', which needs the totals alone, or "
+            "method='gibbs' with an rng"
         )
     totals, log_weights = np.zeros((1, k), dtype=np.int64), np.zeros(1)
     for column, s in zip(tally.matrix().T, tally.counts, strict=True):
@@ -58,6 +63,9 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
 
 def compositions(total: int, parts: int) -> Ints:
     """All ways to write `total` as an ordered sum of `parts` whole numbers: stars and bars."""
+    if parts == 1:
+        # There is one way, for which `combinations` would list all places.
+        return np.array([[total]])
     shape = (math.comb(total + parts - 1, parts - 1), parts - 1)
     bars = np.array(
         list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64

@@ -396,3 +396,19 @@ def test_one_secret_and_reports_that_say_nothing():
     np.testing.assert_allclose(
         nothing.standard_deviations, stats.dirichlet(alpha).var() ** 0.5, atol=1e-15
     )
+
+
+def test_one_secret_has_one_split_of_any_number_of_reports():
+    assert _enumeration.compositions(2**53, 1).tolist() == [[2**53]]
+    tally = ik.MatrixMechanism([[1.0]]).tally_counts([2**53])
+    with pytest.raises(ik.errors.TooLarge, match=r"1 splits .* bytes \(at most 1.1e\+09\)"):
+        ik.posterior_mean(tally, 1.0, method="enumerate")
+
+
+def test_few_splits_of_many_secrets_are_refused_if_they_take_too_much_memory():
+    tally = ik.RandomizedResponse(700, 1.0).tally([0, 1])
+    assert _enumeration.n_splits(tally.counts, 700) < _enumeration.MAX_SPLITS
+    with pytest.raises(
+        ik.errors.TooLarge, match=r"splits of n = 2 reports of 700 .* bytes \(at most 1.1e\+09\)"
+    ):
+        ik.posterior(tally, 1.0, method="enumerate")

@@ -215,3 +215,9 @@ def test_bad_input_is_named():
         match="target must be 'distribution' with method='calibrated', got 'frequencies'",
     ):
         estimate.interval(method="calibrated", target="frequencies")
+
+
+def test_one_kind_of_report_has_one_tally_of_any_number_of_reports():
+    found = ik.mle(ik.MatrixMechanism(np.ones((2, 1))).tally_counts([2**53]))
+    lower, upper = found.interval(method="calibrated", draws=20)
+    assert (lower.tolist(), upper.tolist()) == ([0, 0], [1, 1])

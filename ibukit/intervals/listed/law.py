@@ -73,6 +73,9 @@ class ListedLaw:
         n, m = self.n, self.rows.shape[1]
         if len(self._numbers) > 1 or math.comb(n + m - 1, m - 1) > MAX_TALLIES:
             return None
+        if m == 1:
+            # There is one tally, for which `combinations` would list all places.
+            return np.array([[n]])
         # The counts are the lengths of the runs between m - 1 bars among n + m - 1 places.
         bars = np.array(list(combinations(range(n + m - 1), m - 1)), dtype=np.int64)
         return np.diff(bars, axis=1, prepend=-1, append=n + m - 1) - 1
