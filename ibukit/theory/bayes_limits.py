@@ -205,7 +205,10 @@ def bayes_limits(
         else:
             # With three secrets or more the simplex is sampled from the prior.
             values = _by_monte_carlo(matrix, prior, arguments.generator(rng), draws)
-            means, errors = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(draws)
+            means, errors = values.mean(axis=1), np.zeros(len(values))
+            # The logarithm of no volume is minus infinity in every draw, without an error.
+            known = np.isfinite(means)
+            errors[known] = values[known].std(axis=1, ddof=1) / np.sqrt(draws)
     k1, k2, distribution, frequencies = (float(mean) for mean in means)
     first, second, third, fourth = (float(error) for error in errors)
     limits = BayesLimits(k, k1, k2, distribution, frequencies, (first, second, third, fourth))

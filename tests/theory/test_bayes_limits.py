@@ -358,3 +358,11 @@ def test_shares_that_are_no_doubles_are_missed_and_said_so():
     limits = caught.value.estimate
     exact = special.digamma(1e-3) - special.digamma(2e-3)
     assert abs(limits.k1 - exact) <= limits._errors[0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_minus_infinite_in_every_draw_has_no_error():
+    found = bayes_limits(np.eye(3), 1.0, rng=np.random.default_rng(0), draws=20)
+    assert found.k2 == -math.inf
+    assert found.standard_errors()[1] == 0
+    assert found.standard_errors()[0] > 0
