@@ -41,6 +41,9 @@ class LogLossBound:
 
 def by_formula(mechanism: Mechanism) -> LogLossBound | None:
     """Return the bound of a family whose probabilities are all positive; None for others."""
+    # Without noise most probabilities are 0, and the matrix says which.
+    if mechanism.epsilon == math.inf:
+        return None
     # The exact type is compared: a class that inherits from one of these may have another law.
     if type(mechanism) is LinearGeometric:
         return LogLossBound(

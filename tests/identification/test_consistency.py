@@ -264,3 +264,14 @@ def test_a_mixture_of_reports_without_end():
     assert bound(users) == pytest.approx(
         np.mean([bound(each) for each in users.mechanisms]) + np.log(2)
     )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "family", [ik.Exponential, ik.TruncatedGeometric, ik.LinearLaplace, ik.RandomizedResponse]
+)
+def test_the_truth_itself_has_the_conditions_of_its_matrix(family):
+    mechanism = family(2, np.inf)
+    assert answers(mechanism) == answers(ik.MatrixMechanism(np.eye(2)))
+    assert bound(mechanism) is None
+    assert consistency(mechanism)
