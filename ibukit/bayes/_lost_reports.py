@@ -29,6 +29,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.bayes._chains import N_CHAINS
 from ibukit.bayes._data_augmentation import sampler_of
 from ibukit.bayes._dirichlet import dirichlet
+from ibukit.domain.efficiency import relative
 from ibukit.tally.tally import Tally
 
 
@@ -42,7 +43,7 @@ class LossyChains:
 
     def __init__(self, tally: Tally, alpha: Floats, rng: Generator):
         assert tally.efficiency is not None, "reports get lost"
-        self._efficiency = tally.efficiency
+        self._efficiency = relative(tally.efficiency)
         self._alpha, self._rng = alpha, rng
         self._draw_secrets = sampler_of(tally.among_seen)
         p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)

@@ -19,6 +19,9 @@ from ibukit.errors import MechanismMismatch
 
 # A range of a probability narrower than this is one point: its width is a programme's rounding.
 POINT_TOLERANCE = 1e-7
+# If the largest efficiency is below this, all are divided by it: squares of larger ones, times
+# those of small probabilities, are doubles.
+TINY_EFFICIENCY = 1e-30
 
 
 class Ranges(Protocol):
@@ -70,6 +73,15 @@ def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
                 "known probabilities, multiply each matrix by its probability, set the products "
                 "side by side, and pass them to one MatrixMechanism with efficiency=True"
             )
+
+
+def relative(efficiency: Floats) -> Floats:
+    """Return efficiencies up to a common factor, on which no likelihood depends.
+
+    If all are tiny, the factor keeps the squares of probabilities among the doubles.
+    """
+    largest = efficiency.max()
+    return efficiency if largest >= TINY_EFFICIENCY else efficiency / largest
 
 
 def to_seen(theta: Floats, efficiency: Floats | None) -> Floats:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit.domain.efficiency import relative
 from ibukit.tally.tally import Tally
 
 # Largest change of log sqrt theta in one step. Beyond it the quadratic model means little.
@@ -59,7 +60,7 @@ def penalised_mean(
 
 def mean_log_likelihood(tally: Tally, theta: Floats) -> float:
     """Return the log-likelihood over n; -inf where a report that was seen has no probability."""
-    efficiency = tally.efficiency
+    efficiency = None if tally.efficiency is None else relative(tally.efficiency)
     p = tally.operator.forward(theta if efficiency is None else theta * efficiency)
     if not p.min() > 0:
         return -math.inf

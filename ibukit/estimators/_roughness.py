@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel, PlaneChannel, facts, mirror
 from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.efficiency import relative
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimators._curvature import (
@@ -380,7 +381,7 @@ def _ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
 
     The gradient is given up to a constant that makes theta . g = 1.
     """
-    efficiency = tally.efficiency
+    efficiency = None if tally.efficiency is None else relative(tally.efficiency)
     if efficiency is None:
         p = tally.operator.forward(theta)
         return p, tally.operator.adjoint(tally.frequencies / p)
@@ -413,7 +414,7 @@ def _curvature(
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
         return _plane_curvature(plane, w, root, roughness, weight, u, careful)
-    seen = root if tally.efficiency is None else root * tally.efficiency
+    seen = root if tally.efficiency is None else root * relative(tally.efficiency)
     # Fortran order is that of LAPACK, and one triangle of the reports' term is enough for it.
     matrix = np.zeros((tally.k, tally.k), order="F")
     operator.add_gram(matrix, w)

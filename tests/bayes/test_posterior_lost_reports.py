@@ -60,3 +60,12 @@ def test_chains_start_at_distributions_under_which_every_report_is_possible(rng)
     start = LossyChains(tally, np.full(2, 1e-3), rng).p
     np.testing.assert_allclose(start.sum(axis=1), 1, rtol=1e-12)
     assert start.min() >= 0.001 / 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_common_factor_of_all_efficiencies_cancels():
+    rows, found = MATRIX / MATRIX.sum(axis=1, keepdims=True), []
+    for factor in (0.5, 1e-300):
+        tally = ik.MatrixMechanism(rows, efficiency=[factor] * 2).tally_counts([2**62, 1])
+        found.append(ik.mle(tally).interval(method="credible", seed=1))
+    np.testing.assert_allclose(*found, rtol=0.5)

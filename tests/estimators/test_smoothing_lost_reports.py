@@ -139,3 +139,14 @@ def test_the_better_of_two_maxima_is_found(penalty, first):
     found = ik.smooth(tally, penalty).distribution
     assert found[0] == pytest.approx(first, rel=1e-3)
     assert minus(np.sqrt(found)) <= values.min() + 1e-9
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_common_factor_of_all_efficiencies_matters_to_no_estimate():
+    matrix, counts = [[0.3, 0.3, 0.4], [0.2, 0.5, 0.3]], [100, 250, 220]
+    usual, tiny = (
+        ik.MatrixMechanism(matrix, efficiency=[factor] * 2).tally_counts(counts)
+        for factor in (1.0, 1e-300)
+    )
+    found = ik.smooth(tiny, 3.0)
+    assert found.distribution == pytest.approx(ik.smooth(usual, 3.0).distribution, rel=1e-6)
