@@ -59,7 +59,11 @@ def steps(
         on = point.theta > 0
         # The model is solved on the secrets that have mass or may gain some.
         (some,) = (on | entering).nonzero()
-        curvature = lower_gram(likelihood.rows[some], likelihood.q / point.p**2)
+        squares = point.p**2
+        # Quotients by squares below the doubles are no model: `Profile` goes on along the tilts.
+        if squares.min() < np.finfo(float).tiny:
+            return
+        curvature = lower_gram(likelihood.rows[some], likelihood.q / squares)
         best = _solve_model(curvature, point.ratios[some], w[some], on[some], point.fit - floor)
         if best is None:
             return

@@ -482,3 +482,11 @@ def test_a_segment_may_end_where_a_report_has_next_to_no_probability():
     least, most = ik.mle(plain).interval(0.95, method="profile")
     np.testing.assert_allclose(lower[[0, 4, 9]], least, atol=1e-6)
     np.testing.assert_allclose(upper[[0, 4, 9]], most, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_likelihoods_whose_squares_leave_the_doubles_have_profiles():
+    entries = np.exp(np.random.default_rng(4).uniform(-700, 700, (7, 2)))
+    found = ik.mle(ik.Tally.from_likelihoods(entries))
+    lower, upper = found.interval(method="profile")
+    assert ((lower <= found.distribution) & (found.distribution <= upper)).all()
