@@ -46,13 +46,18 @@ def about_weights(tally: Tally | None) -> Iterator[str]:
             "(sum w)^2 / (sum w^2)."
         )
         return
-    if survey.degrees_of_freedom < FEW_DEGREES_OF_FREEDOM:
+    if survey.degrees_of_freedom < 1:
+        yield (
+            "No stratum has two clusters, so the reports do not tell how much estimates vary: "
+            "intervals are void. Join strata that are alike."
+        )
+    elif survey.degrees_of_freedom < FEW_DEGREES_OF_FREEDOM:
         what = "replicates" if len(survey.replicates) else "clusters"
         yield (
             f"Intervals rest on few {what}, {survey.degrees_of_freedom} degree"
             f"{'s' * (survey.degrees_of_freedom > 1)} of freedom: their level is rough."
         )
-    if survey.n_lonely:
+    if survey.n_lonely and survey.degrees_of_freedom >= 1:
         some = "1 stratum has" if survey.n_lonely == 1 else f"{survey.n_lonely} strata have"
         yield (
             f"{some} one cluster only, which is compared with 0 and widens the intervals; join "

@@ -12,6 +12,8 @@ is a region whose range of w . theta is its interval; t is the quantile of Stude
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ibukit._ground.arguments import Floats
@@ -68,6 +70,9 @@ def _drops(tally: Tally, theta: Floats, request: IntervalRequest) -> Floats:
     """Return how far the mean log-likelihood may fall for each functional, d t^2 / 2 n."""
     survey = tally.survey
     assert survey is not None, "a checked tally has it"
+    if survey.degrees_of_freedom < 1:
+        # Every distribution remains possible.
+        return np.full(len(request.functionals), math.inf)
     naive, design = naive_and_design_variances(tally, theta, request.functionals.weights)
     # The effect in a flat direction is not known, but the likelihood leaves this direction open
     # anyway. The mean effect of the weights, n / effective n, takes its place.

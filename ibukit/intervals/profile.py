@@ -60,7 +60,7 @@ class Profile:
     def bracket(self, w: Floats) -> tuple[float, float]:
         """Return a value that is attained and one that is not exceeded, for weights from 0 to 1."""
         best = self.likelihood.best
-        if (w[best.theta > 0] == 1).all():
+        if (w[best.theta > 0] == 1).all() or self.floor == -math.inf:
             return 1.0, 1.0
         best = best._replace(answer=float(w @ best.theta))
         attained, bound = best.answer, 1.0

@@ -14,6 +14,7 @@ centred at 0, as the model assumes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -245,10 +246,12 @@ class Survey(arguments.ReadOnlyArrays):
         return int((self.units - 1).sum())
 
     def quantile(self, level: float) -> float:
-        """Return the half-width of an interval in standard errors, given a degree of freedom.
+        """Return the half-width of an interval in standard errors; inf without a degree of freedom.
 
         It is the quantile of Student's distribution, which assumes units of equal variance.
         """
+        if self.degrees_of_freedom < 1:
+            return math.inf
         return float(stdtrit(self.degrees_of_freedom, (1 + level) / 2))
 
     @cached_property
