@@ -712,7 +712,8 @@ class Estimate(ReadOnlyArrays):
         - ``"profile"``: the range of :math:`w \cdot \theta` over
           :math:`\{\theta : L(\theta) \ge \max L - z^2 / 2\}`, z the normal quantile. Each end has
           a bound by duality, and the range that is returned is proved to contain that of the set.
-          Rounding hides the set of more than :math:`10^{14}` reports; that of so many is taken.
+          Rounding hides the set of more than :math:`10^{14}` reports; that of :math:`10^{14}`,
+          which contains it, is taken instead.
           It covers with probability about `level` in the limit, but with a higher or a lower one
           where many probabilities are 0: with .34 instead of .95 under geometric noise if everybody
           has the same one of 100 values (chapter *How many people does it take?*), and with .55

@@ -36,8 +36,8 @@ MAX_K_DENSE = 300
 MAX_SECRETS_PROFILED = 3000
 # max g - 1 at which a tilted maximiser counts as found.
 MAXIMUM_TOLERANCE = 1e-12
-# Beyond so many reports rounding cannot tell the ends of a region from its inside. The region of so
-# many, which contains that of more, is taken instead.
+# Among more reports, rounding cannot tell the ends of a region from its inside. The region of this
+# number of reports, which contains that of more, is then taken instead.
 MAX_REPORTS_TOLD = 10**14
 # Cost of mass outside a face: so high that the maximiser has none there.
 COST_OFF_FACE = 1e9
