@@ -262,6 +262,9 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     from ot.utils import proj_simplex
 
     # Adding a constant to the array does not change its projection; with a maximum of 0 fewer
-    # digits cancel. POT's result sums to 1 up to rounding, which the division removes.
-    p: Floats = np.asarray(proj_simplex(array - array.max()), dtype=np.float64)
+    # digits cancel. What lies 1 or more below it becomes 0, however far; cut at 2, no difference
+    # is infinite. POT's result sums to 1 up to rounding, which the division removes.
+    with np.errstate(over="ignore"):
+        below = np.maximum(array - array.max(), -2.0)
+    p: Floats = np.asarray(proj_simplex(below), dtype=np.float64)
     return p / p.sum()

@@ -81,6 +81,8 @@ def test_far_away_vectors_keep_their_digits():
     assert ik.project_to_simplex([1e9 + 0.25, 1e9, -1e9]).tolist() == [0.625, 0.375, 0.0]
     assert ik.project_to_simplex([-7.0]).tolist() == [1.0]
     assert ik.project_to_simplex([0.0, 0.0, 1e300]).tolist() == [0.0, 0.0, 1.0]
+    # Their difference is no double; a warning would be an error here.
+    assert ik.project_to_simplex([-1e308, 1e308]).tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("v", [[], [[1.0]], [np.nan, 1.0], [np.inf, 1.0], 3.0])
