@@ -137,6 +137,14 @@ def test_secrets_of_a_grid_and_reports_of_a_line_without_end():
     assert numbers.coefficients[1, 1] > numbers.coefficients[1, 0] > 0
 
 
+def test_a_regression_without_covariates_has_no_marginal_effects():
+    found = ik.regress(np.zeros((200, 0)), np.arange(200) % 2, ik.RandomizedResponse(2, 2.0))
+    effects = found.marginal_effects()
+    assert list(effects) == ["effect", "standard_error", "lower", "upper"]
+    assert effects.empty
+    assert effects.index.names == ["secret", "variable"]
+
+
 N = ["no", "yes", "no", "yes"]
 LOSSY = ik.MatrixMechanism([[0.5, 0.1], [0.2, 0.8]], alphabet=["no", "yes"], efficiency=[0.6, 1])
 MEASURED = ik.MatrixMechanism.from_trials([[90, 10], [10, 90]])

@@ -56,4 +56,4 @@ def marginal_effects(
             inner = moved * centred[:, s, j, None] - p[:, 1:] * centred[:, 1:, j]
             gradients[s, j] = (own[:, None] * inner).T @ columns
             gradients[s, j, :, j + 1] += own @ moved
-    return effects, gradients.reshape(k, d, -1)
+    return effects, gradients.reshape(k, d, (k - 1) * (d + 1))
