@@ -30,6 +30,16 @@ from ibukit.mechanisms import (
 )
 from ibukit.mechanisms.categorical.independent_bits import is_unary
 
+# At epsilon = inf these release the truth, so no probability but that of the secret is positive.
+TRUTHFUL = (
+    Exponential,
+    LinearLaplace,
+    PlanarLaplace,
+    RandomizedResponse,
+    TruncatedGeometric,
+    TruncatedPlanarGeometric,
+)
+
 
 @dataclass(frozen=True)
 class LogLossBound:

@@ -235,7 +235,11 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
 
 def _bound_or_zero(mechanism: Mechanism) -> tuple[LogLossBound | None, tuple[int, int] | None]:
     """Return a bound on the log-losses, or a secret and a report that rule it out."""
-    bound = _dominance.by_formula(mechanism)
+    truth = type(mechanism) in _dominance.TRUTHFUL and mechanism.epsilon == math.inf
+    # The matrix is then the identity, which need not be written out.
+    if truth and mechanism.k > 1:
+        return None, (1, 0)
+    bound = None if truth else _dominance.by_formula(mechanism)
     if bound is not None:
         return bound, None
     # A factor that depends on the report alone moves no estimate, so merged reports suffice.

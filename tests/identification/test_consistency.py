@@ -39,6 +39,25 @@ def test_every_family_meets_all_conditions(mechanism):
     assert f"{found.conditions[3].bound:.4g} nats" in found.conditions[3].reason
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ik.Exponential,
+        ik.RandomizedResponse,
+        ik.TruncatedGeometric,
+        ik.LinearLaplace,
+        ik.TruncatedPlanarGeometric,
+        ik.PlanarLaplace,
+    ],
+)
+def test_the_truth_is_consistent_as_its_matrix_is(kind):
+    planar = kind in (ik.TruncatedPlanarGeometric, ik.PlanarLaplace)
+    truth = kind(ik.Grid(1, 3) if planar else 3, np.inf)
+    assert answers(truth) == answers(np.eye(3)) == [YES, YES, *[NOT_BY_THIS_ROUTE] * 2]
+    assert consistency(truth)
+    assert consistency(ik.RandomizedResponse(10**6, np.inf)), "the identity is not written out"
+
+
 # Zeros.
 
 HOLES = np.array([[0.8, 0.2, 0.0], [0.0, 0.8, 0.2], [0.2, 0.0, 0.8]])
