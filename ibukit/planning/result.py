@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# Numbers of reports up to which widths and errors are told: more do not fit 64 bits.
+MAX_REPORTS = 2**63 - 1
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(arguments.ReadOnlyArrays):
@@ -227,7 +230,8 @@ class Plans:
         Parameters
         ----------
         at : int, optional
-            A number of reports; by default the number that the `best` plan needs.
+            A number of reports; by default the number that the `best` plan needs, or 2^63 - 1 if
+            that is less.
         estimator : {"mle", "inv"} or None
             Estimator whose `Plan.error` is added; None for no such column.
 
@@ -255,7 +259,11 @@ class Plans:
         # pandas takes a second to import.
         import pandas as pd
 
-        users = self.best.n if at is None else arguments.whole("at", at, 1, 2**63 - 1)
+        users = (
+            min(self.best.n, MAX_REPORTS)
+            if at is None
+            else arguments.whole("at", at, 1, MAX_REPORTS)
+        )
         rows: list[dict[str, Any]] = []
         for each in self.plans:
             kind = type(each.mechanism).__name__

@@ -31,6 +31,8 @@ def draw(
     ends = np.array([max(1.0, min(needed) / FEWER), float(max(needed)) * MORE])
     styles = looks(f"{i} {name}" for i, name in enumerate(names)).values()
     for name, n, width, look in zip(names, needed, widths_of_one, styles, strict=True):
+        # numpy has no roots of integers beyond 64 bits.
+        reports = float(n)
         axes.plot(
             ends,
             width / np.sqrt(ends),
@@ -38,7 +40,7 @@ def draw(
             linestyle=look.dash,
             label=f"{name}: {n:,}",
         )
-        axes.plot([n], [width / np.sqrt(n)], look.marker, color=look.color)
+        axes.plot([reports], [width / np.sqrt(reports)], look.marker, color=look.color)
     axes.axhline(target, color="black", linestyle=":", linewidth=1)
     axes.set(xscale="log", yscale="log", xlabel="reports", ylabel=f"width at level {level:g}")
     # The legend stands above the axes: lines cross every corner but one, which is too small.

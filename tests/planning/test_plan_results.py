@@ -68,6 +68,14 @@ def test_the_plot_shows_what_can_be_read_off():
     assert plans[0].plot(axes) is axes
 
 
+def test_a_plan_of_more_reports_than_64_bits_count_is_drawn():
+    plan = ik.plan(ik.RandomizedResponse(3, 1e-12), width=0.1)
+    assert plan.n > 2**64
+    marker = plan.plot().lines[1]
+    assert marker.get_data() == (pytest.approx([plan.n]), pytest.approx([0.1]))
+    assert ik.plan([plan.mechanism], width=0.1).to_frame()["at"].tolist() == [2**63 - 1]
+
+
 def test_plans_say_what_they_are():
     mechanism = ik.RandomizedResponse(3, 1.0)
     assert (
