@@ -74,7 +74,8 @@ class Columns:
         selected += self.survey.named()
         if self.count is not None:
             selected.append(nw.col(self.count).alias(COUNT))
-        frame = _without_dictionaries(frame.select(*selected))
+        self._refuse_extensions(frame)
+        frame = _groupable(frame.select(*selected))
         if self.count is None:
             return frame
         try:
@@ -203,6 +204,18 @@ class Columns:
         total = total.cast(nw.Float64) * (STEP if dtype.is_integer() else 1)
         return frame.with_columns(*added, total.alias(TOTAL))
 
+    def _refuse_extensions(self, frame: Any) -> None:
+        """Raise ValueError if Arrow holds what only another library can read, such as intervals."""
+        if not frame.implementation.is_pyarrow():
+            return
+        for name in self.wanted:
+            kind = str(frame.to_native().schema.field(name).type)
+            if kind.startswith("extension<"):
+                raise ValueError(
+                    f"column {name!r} must be of a type that Arrow can count, got {kind}: give the "
+                    "table as pandas has it, table.to_pandas()"
+                )
+
     def _refuse_bad_counts(self, rows: nw.DataFrame[Any], frame: Any) -> None:
         if not len(rows) or not rows[BAD].sum():
             return
@@ -254,8 +267,12 @@ def collected(frame: Any) -> nw.DataFrame[Any]:
         raise missing_extra("this table", error.name) from error
 
 
-def _without_dictionaries(frame: Any) -> Any:
-    """Return the frame with dictionary columns of Arrow decoded."""
+def _groupable(frame: Any) -> Any:
+    """Return the frame with dictionary columns of Arrow decoded and half precision widened."""
+    # pandas cannot group by numbers of half precision.
+    half = [name for name, dtype in frame.collect_schema().items() if str(dtype) == "Float16"]
+    if half:
+        frame = frame.with_columns(nw.col(*half).cast(nw.Float64))
     # Arrow cannot group chunks whose dictionaries differ.
     if not frame.implementation.is_pyarrow():
         return frame

@@ -210,3 +210,15 @@ def test_files_whose_columns_are_in_another_order_are_read_by_name(second, tmp_p
     assert ParquetFiles(files)._have_equal_schemas() == (second == ["report", "other"])
     tally = ik.Tally.from_table(tmp_path, ik.RandomizedResponse(["a", "b"], 1.0))
     assert tally.counts.tolist() == [4, 2]
+
+
+@pytest.mark.parametrize("of", [lambda table: table, lambda table: table.to_reader()])
+def test_intervals_in_arrow_are_refused_and_those_of_pandas_are_read(of):
+    bins = pd.interval_range(0, 3)
+    frame, mechanism = pd.DataFrame({"report": bins}), ik.RandomizedResponse(bins, 1.0)
+    table = pa.Table.from_pandas(frame)
+    with pytest.raises(
+        ValueError, match=r"column 'report' must be of a type.*table\.to_pandas\(\)"
+    ):
+        ik.Tally.from_table(of(table), mechanism)
+    assert ik.Tally.from_table(table.to_pandas(), mechanism).n == 3
