@@ -270,9 +270,19 @@ def _numbered(columns: NDArray[Any]) -> Ints:
     # Combining column by column is faster than np.unique on whole rows.
     which: Ints = np.zeros(columns.shape[-1], dtype=np.int64)
     for column in columns.reshape(-1, columns.shape[-1]):
-        _, here = np.unique(column, return_inverse=True)
+        here = _places(column)
         _, which = np.unique(which * (int(here.max()) + 1) + here, return_inverse=True)
     return which
+
+
+def _places(column: NDArray[Any]) -> Ints:
+    """Return the number of each value among the different ones."""
+    try:
+        return np.unique(column, return_inverse=True)[1]
+    except TypeError:
+        # Labels that have no order, such as 1 and "a", are numbered as they come.
+        numbers: dict[Any, int] = {}
+        return np.array([numbers.setdefault(value, len(numbers)) for value in column])
 
 
 def _best_event(pair: _Pair, order: list[int], distance: float, confidence: float) -> _Event:

@@ -214,6 +214,14 @@ def test_it_holds_as_often_as_it_says(rng):
     assert sum(found.epsilon > math.log(3) for found in plain) > sum(too_high)
 
 
+@pytest.mark.parametrize("labels", [[1, "a"], [None, "a"], [("a", 1), "b"]])
+def test_labels_need_no_order(labels, rng):
+    mechanism = ik.RandomizedResponse(labels, 3.0)
+    found = audit(mechanism, released(mechanism, rng), n=4000)
+    assert 2 < found.epsilon < 3
+    assert set(found.secrets) == set(labels)
+
+
 def test_bad_input_is_named():
     mechanism = ik.RandomizedResponse(3, 1.0)
     for arguments, match in (
