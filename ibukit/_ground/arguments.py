@@ -120,9 +120,15 @@ def sides(name: str, value: Any) -> float | tuple[float, float]:
     return height if height == width else (height, width)
 
 
+def is_whole(kind: type) -> bool:
+    """Return whether values of this type are whole numbers; bools are not."""
+    # numpy derives its durations from its integers.
+    return issubclass(kind, (int, np.integer)) and not issubclass(kind, (bool, np.timedelta64))
+
+
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return an int of at least `least` and at most `most`; floats and bools are refused."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if not is_whole(type(value)):
         raise ValueError(f"{name} must be a whole number, got {brief(value)}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")

@@ -460,7 +460,7 @@ def consecutive(labels: Any) -> Line | None:
     (Line(3, 5), None, None)
     """
     if isinstance(labels, (list, tuple)) and not all(
-        isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels
+        arguments.is_whole(kind) for kind in set(map(type, labels))
     ):
         return None
     integers = np.asarray(labels)

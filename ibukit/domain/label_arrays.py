@@ -62,13 +62,13 @@ def has_code(code_of: Mapping[Any, int], label: Any) -> bool:
 def array_of_labels(values: Any) -> NDArray[Any]:
     """Return labels as an array that keeps each of them as it is.
 
-    numpy would turn the 1 in [1, "a"] into "1", integers on both sides of 2^63 into floats, and
-    tuples into rows.
+    numpy would turn the 1 in [1, "a"] into "1", and beside a duration into one, integers on both
+    sides of 2^63 into floats, and tuples into rows.
     """
     if isinstance(values, (list, tuple)):
         kinds = {type(value) for value in values}
-        mixed = len(kinds) > 1 and not kinds.isdisjoint({str, tuple})
-        integers = bool not in kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds)
+        mixed = len(kinds) > 1 and not kinds.isdisjoint({str, tuple, np.timedelta64})
+        integers = all(arguments.is_whole(kind) for kind in kinds)
         large = integers and any(not -(2**63) <= int(value) < 2**63 for value in values)
         if mixed or large or (kinds and kinds <= {tuple}):
             labels = np.empty(len(values), dtype=object)
@@ -77,7 +77,8 @@ def array_of_labels(values: Any) -> NDArray[Any]:
     labels = arguments.whole_array("values", values)
     if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in values):
         labels = np.array(list(values), dtype=object)
-    return labels
+    # The same numbers in more bits: pandas has no index of half precision.
+    return labels.astype(np.float64) if labels.dtype == np.float16 else labels
 
 
 def refuse_twice_or_missing(labels: NDArray[Any]) -> None:
@@ -108,9 +109,7 @@ def require_sequence(values: Any, name: str = "values") -> None:
             f"[{arguments.brief(values)}] if the text is one"
         )
     if not hasattr(values, "__iter__"):
-        hint = (
-            ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
-        )
+        hint = ", for 0..k-1 that is Line(0, k - 1)" if arguments.is_whole(type(values)) else ""
         raise ValueError(
             f"values must be a sequence of labels{hint}, got {arguments.brief(values)}"
         )

@@ -56,6 +56,29 @@ def test_a_frame_numbered_in_any_way_is_over_a_line(axis):
     assert ages.alphabet == ik.Line(17, 19)
 
 
+# Durations and half precision
+
+
+def test_durations_are_no_integers():
+    days = [np.timedelta64(1, "D"), np.timedelta64(2, "D")]
+    assert ik.Alphabet(days) == ik.Alphabet(np.array(days))
+    assert ik.Alphabet([days[0], 1]).labels_of([0, 1]).tolist() == [days[0], 1], (
+        "1 is not made a duration"
+    )
+    for refused in (lambda: ik.Line(*days), lambda: ik.RandomizedResponse(days[1], 1.0)):
+        with pytest.raises(ValueError, match=r"must be a whole number, got np\.timedelta64"):
+            refused()
+
+
+def test_half_precision_is_widened_for_tables():
+    labels = np.array([0.1, 0.2, 0.3], dtype=np.float16)
+    mechanism = ik.RandomizedResponse(labels, 1.0)
+    assert ik.mle(mechanism.tally(labels)).to_frame().index.tolist() == labels.tolist()
+    table = pd.DataFrame({"report": labels, "group": labels})
+    groups = ik.Tally.from_table(table, mechanism, groups="group")
+    assert list(groups) == labels.tolist()
+
+
 # Integers at the ends of 64 bits
 
 
