@@ -240,7 +240,7 @@ in {100 * share:.1f} ± {100 * error:.1f} % of the classes; the exact share is
 - *A coin is tossed in the open.* Then the report proves something. Begin again with new cards.
 - *The round is repeated with the same cards.* Two reports about one secret can multiply the odds by
   3 × 3 = 9 instead of 3. Shuffle and deal again; then you may add up the rounds in one tally.
-- *A real question.* The cards are better than a secret: you can turn them over. If you do ask
+- *A real question.* Cards are better than real secrets: cards can be turned over. If you do ask
   a real question, choose a harmless one, and let anyone refuse.
 - *More or fewer than {N} people.* The formulas hold for every $n$; the tables are for {N}.
 

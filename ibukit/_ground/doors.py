@@ -70,9 +70,9 @@ DOORS = {
         {"outside": ("raise", "keep", "drop")},
     ),
     "Rappor.tally_sums": Door(
-        "for each bit the number of reports in which it is 1, and also the number of all reports; "
-        "some estimates need nothing else. The bits' counts come in a Series or a mapping, "
-        "which are read by their labels, or in an array in the order of the secrets",
+        "the number of 1s for each bit, and the total number of reports; some estimates need "
+        "nothing else. The bits' counts come in a Series or a mapping, which are read by their "
+        "labels, or in an array in the order of the secrets",
         REFUSED,
         REFUSED,
     ),
@@ -105,8 +105,8 @@ DOORS = {
         REFUSED,
     ),
     "MatrixMechanism.from_trials": Door(
-        "whole numbers of trials, with a row for each secret and a column for each report. Frames "
-        "are read by their labels, arrays by position",
+        "counts of trials (whole numbers), with a row for each secret and a column for each "
+        "report. Frames are read by their labels, arrays by position",
         REFUSED,
         REFUSED,
     ),
@@ -126,7 +126,7 @@ DOORS = {
     "regress": Door(
         "covariates, as numbers or by a formula, with a row for each person, and one report per "
         "row, in any form that `Mechanism.tally` reads. All rows may share one mechanism, or each "
-        "row may have its own. If `data` is given, its columns may be named",
+        "row may have its own. If `data` is given, the arguments may name its columns",
         REFUSED,
         REFUSED,
     ),
