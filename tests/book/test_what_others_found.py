@@ -20,4 +20,4 @@ def test_the_code_prints_the_table_under_it(capsys):
     for (_, said), (_, found) in zip(table, printed, strict=True):
         assert float(found) == pytest.approx(float(said), abs=1.5e-3)
     some = np.count_nonzero(np.asarray(names["exact"]))
-    assert f"to no more than {some}." in PAGE
+    assert f"to only {some}." in PAGE
