@@ -28,6 +28,6 @@ def binomial_bounds(
     low[some] = betaincinv(seen[some], (n - seen + 1)[some], error)
     high[rest] = betaincinv((seen + 1)[rest], (n - seen)[rest], 1 - error)
     # Among more than 10^15 scipy may find none. Hoeffding's bounds hold as well, and are near then.
-    margin = np.sqrt(-np.log(error) / (2 * n))
+    margin = np.sqrt(-np.log(error) / (2.0 * n))
     low = np.where(np.isnan(low), np.maximum(seen / n - margin, 0.0), low)
     return low, np.where(np.isnan(high), np.minimum(seen / n + margin, 1.0), high)

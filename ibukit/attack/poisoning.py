@@ -210,23 +210,27 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
 def _depths(mechanism: Any, report: Any, kept: NDArray[Any], codes: bool) -> tuple[int, int]:
     """Return the depth of `report`, and that of a single report, by which one is told from several.
 
-    The depth is the number of dimensions, or of levels where labels are tuples; -1 for lists of
-    different lengths.
+    The depth is the number of dimensions; -1 for lists of different lengths.
     """
     rows = mechanism.restore_reports(kept[:1])
     if mechanism.report_kind is ReportKind.LABELS and not codes:
         (label,) = mechanism.label_reports(np.zeros(1, int)).tolist()
         if isinstance(label, tuple):
-            return _levels(report), _levels(label)
+            return _depth_of_tuple(mechanism, report), 1
     return arguments.ndim(report), rows.ndim - 1
 
 
-def _levels(value: Any) -> int:
-    """Return how many levels of lists and tuples a value has, 0 for a number or a text."""
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(value, (tuple, list)):
-        return 0
-    return 1 + max(map(_levels, value), default=0)
+def _depth_of_tuple(mechanism: Any, report: Any) -> int:
+    """Return 1 for a label and 2 for several, where labels are tuples; 0 for what is neither."""
+    if not isinstance(report, (tuple, list)):
+        return 2 if arguments.ndim(report) else 0
+    if all(isinstance(each, (tuple, list)) for each in report):
+        # Several labels, or one that is made of tuples itself.
+        try:
+            mechanism.code_reports([report])
+        except (TypeError, ValueError):
+            return 2
+    return 1
 
 
 def _adversaries(honest: int, fraction: float) -> int:

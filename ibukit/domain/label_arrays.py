@@ -109,7 +109,9 @@ def require_sequence(values: Any, name: str = "values") -> None:
             f"[{arguments.brief(values)}] if the text is one"
         )
     if not hasattr(values, "__iter__"):
-        hint = ", for 0..k-1 that is Line(0, k - 1)" if arguments.is_whole(type(values)) else ""
+        hint = (
+            ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
+        )
         raise ValueError(
             f"values must be a sequence of labels{hint}, got {arguments.brief(values)}"
         )

@@ -23,11 +23,11 @@ from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet, Line, as_alphabet
 from ibukit.domain.labels import aligned_counts, codes_of
 from ibukit.domain.report_kind import ReportKind
 from ibukit.domain.vectors import vector_over
-from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
+from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible, TooLarge
 from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits, RationalMatrix
 from ibukit.mechanisms.draws import drawable, reports_by_rows, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
@@ -506,8 +506,16 @@ class FiniteMechanism(Mechanism):
     @property
     def _all_reports(self) -> NDArray[Any]:
         """All possible reports, in the form that a tally keeps."""
-        limits.require_dense("the list of all reports", self.m, 1, "count the reports with tally")
+        self._refuse_unlisted("count the reports with tally")
         return np.arange(self.m)
+
+    def _refuse_unlisted(self, instead: str) -> None:
+        """Raise TooLarge before listing reports of which there are more than an alphabet has."""
+        if self.m > MAX_ON_A_LINE:
+            raise TooLarge(
+                f"{arguments.brief(self)} must have at most {MAX_ON_A_LINE} possible reports to "
+                f"list them, got {arguments.readable(self.m)}: {instead}"
+            )
 
     @cached_property
     def _full_channel(self) -> Channel:
@@ -643,9 +651,7 @@ class FiniteMechanism(Mechanism):
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         # Reports that were not seen have frequency 0.
-        limits.require_dense(
-            "the frequencies of all reports", self.m, 1, "take mle, which needs those seen alone"
-        )
+        self._refuse_unlisted("take mle, which needs those seen alone")
         q = np.zeros(self.m)
         q[reports] = frequencies
         return self._solve(q)

@@ -126,7 +126,7 @@ def test_a_label_that_is_a_tuple_is_one_report(parts, label, other):
     assert ik.attack.detect_poisoning(attacked, rng=np.random.default_rng(2)).report == label
     for report in (found.report, found.reports):
         assert outputs(honest, report, 0.3).counts.tolist() == attacked.counts.tolist()
-    for both in ([label, other], (label, other)):
+    for both in ([label, other], (label, other), pd.Series([label, other])):
         assert (outputs(honest, both, 0.3).counts != honest.counts).sum() == 2
     code = mechanism.code_reports([label])
     assert outputs(honest, code[0], 0.3, codes=True).counts.tolist() == attacked.counts.tolist()
@@ -136,6 +136,14 @@ def test_a_label_that_is_a_tuple_is_one_report(parts, label, other):
 def test_neither_a_tuple_nor_several_is_refused(report, message):
     with pytest.raises(ValueError, match=f"report must .*{message}"):
         outputs(ik.product(KRR, KRR).tally([("car", "bus")]), report, 0.1)
+
+
+def test_labels_of_several_depths_are_told_from_several_labels():
+    mechanism = ik.RandomizedResponse([((0, 1), 2), (3, 4)], 1.0)
+    honest = mechanism.tally_counts([90, 90])
+    for report in ((3, 4), [(3, 4)], pd.Series([(3, 4)])):
+        assert outputs(honest, report, 0.1).counts.tolist() == [90, 110]
+    assert outputs(honest, ((0, 1), 2), 0.1).counts.tolist() == [110, 90]
 
 
 def test_false_reports_reach_tallies_without_an_end():

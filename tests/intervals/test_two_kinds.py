@@ -144,6 +144,8 @@ def test_where_scipy_finds_no_bound_there_is_a_wider_one(monkeypatch):
     assert (high <= higher).all()
     assert (higher <= 1).all()
     np.testing.assert_allclose([lower, higher], [low, high], atol=3e-8)
+    lower, higher = binomial_bounds.binomial_bounds(np.array([2**61]), 2**62, 0.01)
+    assert lower < 0.5 < higher
 
 
 def test_guaranteed_comparisons_of_very_many_reports_have_ends():
