@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
 from ibukit._ground.arguments import Floats, Ints, readable
+from ibukit._ground.compositions import compositions
 from ibukit.bayes._marginals import Marginals
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
@@ -59,20 +59,6 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
         [np.bincount(totals[:, x], weights=weights, minlength=n + 1) for x in range(k)]
     )
     return Marginals(shares, alpha, log_evidence + float(tally.counts @ tally.log_scale))
-
-
-def compositions(total: int, parts: int) -> Ints:
-    """All ways to write `total` as an ordered sum of `parts` whole numbers: stars and bars."""
-    if parts == 1:
-        # There is one way, for which `combinations` would list all places.
-        return np.array([[total]])
-    shape = (math.comb(total + parts - 1, parts - 1), parts - 1)
-    bars = np.array(
-        list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64
-    ).reshape(shape)
-    # The parts are the gaps between neighbouring bars, with a bar at either end.
-    ends = np.full((len(bars), 1), total + parts - 1)
-    return np.diff(np.hstack([np.full_like(ends, -1), bars, ends]), axis=1) - 1
 
 
 def _log_beta(alpha: Floats) -> Floats:

@@ -239,7 +239,7 @@ def _bound_or_zero(mechanism: Mechanism) -> tuple[LogLossBound | None, tuple[int
     # The matrix is then the identity, which need not be written out.
     if truth and mechanism.k > 1:
         return None, (1, 0)
-    bound = None if truth else _dominance.by_formula(mechanism)
+    bound = _dominance.by_formula(mechanism)
     if bound is not None:
         return bound, None
     # A factor that depends on the report alone moves no estimate, so merged reports suffice.

@@ -17,7 +17,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import sqp
-from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally, mean_log
+from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
 # The search stops when a proved end is within this distance of an attained one, for weights from 0
@@ -101,8 +101,36 @@ class Profile:
 
     def _share_inside(self, inside: Tilted, outside: Tilted) -> float:
         """Return the share of the segment from `inside` to `outside` that is in the region."""
-        ends = (inside.p, inside.fit), (outside.p, outside.fit)
-        return share_inside(self.likelihood.q, self.floor, *ends)
+        q, floor = self.likelihood.q, self.floor
+        fit_low, fit_high = inside.fit, outside.fit
+        rise = outside.p - inside.p
+
+        def mixed(share: float) -> Floats:
+            # Not inside.p + share * rise, which may round a tiny probability to 0.
+            return np.asarray((1 - share) * inside.p + share * outside.p)
+
+        low, high = 0.0, 1.0
+        for _ in range(MAX_NARROWINGS):
+            # f is concave along the segment: its chord leaves the region too early, its tangent too
+            # late.
+            if math.isfinite(fit_high):
+                # Where a fitted probability is subnormal f may fall infinitely fast.
+                with np.errstate(over="ignore"):
+                    slope = float(q @ (rise / mixed(high)))
+                tangent = high + (floor - fit_high) / slope if slope < 0 else high
+                chord = low + (high - low) * (fit_low - floor) / (fit_low - fit_high)
+                high = max(low, min(high, tangent))
+                low = max(low, min(chord, high))
+            else:
+                middle = (low + high) / 2
+                is_in = self.likelihood.fit_of(mixed(middle)) >= floor
+                low, high = (middle, high) if is_in else (low, middle)
+            fit_low = self.likelihood.fit_of(mixed(low))
+            fit_high = self.likelihood.fit_of(mixed(high))
+            # Towards the end, rounding may have reversed the order of the two fits.
+            if high - low <= SEGMENT_TOLERANCE or not fit_high < floor <= fit_low:
+                break
+        return low
 
     def _along_tilts(self, w: Floats) -> Iterator[Tilted]:
         """Yield tilted maximisers on the way to the one with f = floor.
@@ -166,44 +194,6 @@ class ProfileWithWitness(Profile):
         self._end = End(math.inf, None)
         _, bound = self.bracket(w)
         return self._end if bound < 1 else End(1.0, None)
-
-
-def share_inside(
-    q: Floats, floor: float, inside: tuple[Floats, float], outside: tuple[Floats, float]
-) -> float:
-    """Return the share of the segment from `inside` to `outside` on which f is at least the floor.
-
-    Both are the probabilities p of the reports, with f = q . log p.
-    """
-    (p_low, fit_low), (p_high, fit_high) = inside, outside
-    rise = p_high - p_low
-
-    def mixed(share: float) -> Floats:
-        # Not p_low + share * rise, which may round a tiny probability to 0.
-        return np.asarray((1 - share) * p_low + share * p_high)
-
-    low, high = 0.0, 1.0
-    for _ in range(MAX_NARROWINGS):
-        # f is concave along the segment: its chord leaves the region too early, its tangent too
-        # late.
-        if math.isfinite(fit_high):
-            # Where a fitted probability is subnormal f may fall infinitely fast.
-            with np.errstate(over="ignore"):
-                slope = float(q @ (rise / mixed(high)))
-            tangent = high + (floor - fit_high) / slope if slope < 0 else high
-            chord = low + (high - low) * (fit_low - floor) / (fit_low - fit_high)
-            high = max(low, min(high, tangent))
-            low = max(low, min(chord, high))
-        else:
-            middle = (low + high) / 2
-            is_in = mean_log(q, mixed(middle)) >= floor
-            low, high = (middle, high) if is_in else (low, middle)
-        fit_low = mean_log(q, mixed(low))
-        fit_high = mean_log(q, mixed(high))
-        # Towards the end, rounding may have reversed the order of the two fits.
-        if high - low <= SEGMENT_TOLERANCE or not fit_high < floor <= fit_low:
-            break
-    return low
 
 
 def next_tilt(low: float, below: float, high: float, above: float, wanted: float) -> float:

@@ -59,15 +59,6 @@ class Tilted(NamedTuple):
     """t: nats per report by which the fit falls for each unit that w . theta rises."""
 
 
-def mean_log(q: Floats, p: Floats) -> float:
-    """Return q . log p; -inf if a probability is 0."""
-    # The context costs more than the logarithms of a few reports, and is mostly not needed.
-    if p.min() > 0:
-        return float(q @ np.log(p))
-    with np.errstate(divide="ignore"):
-        return float(q @ np.log(p))
-
-
 class Likelihood(ABC):
     """The mean log-likelihood f as a function on the simplex; q sums to 1."""
 
@@ -117,7 +108,11 @@ class Likelihood(ABC):
 
     def fit_of(self, p: Floats) -> float:
         """Return f from the probabilities of the reports; -inf if that of a report seen is 0."""
-        return mean_log(self.q, p)
+        # The context costs more than the logarithms of a few reports, and is mostly not needed.
+        if p.min() > 0:
+            return float(self.q @ np.log(p))
+        with np.errstate(divide="ignore"):
+            return float(self.q @ np.log(p))
 
     def tilted(self, w: Floats, rho: float) -> Tilted:
         """Return the maximiser with the tilt rho towards w, for weights from 0 to 1."""

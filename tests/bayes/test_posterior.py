@@ -9,6 +9,7 @@ import pytest
 from scipy import special, stats
 
 import ibukit as ik
+from ibukit._ground.compositions import compositions
 from ibukit.bayes import _count_recursion, _enumeration
 from ibukit.bayes._marginals import from_frequencies
 from tests.oracles import posterior as oracle
@@ -194,14 +195,14 @@ def test_the_error_grows_with_the_square_of_the_way_from_the_mean(rng):
 def test_how_many_splits_there_are(n, terms):
     listed = 0
     for counts in oracle.report_counts(n, 3):
-        here = math.prod(len(_enumeration.compositions(s, 3)) for s in counts)
+        here = math.prod(len(compositions(s, 3)) for s in counts)
         assert _enumeration.n_splits(np.array(counts), 3) == here
         listed += here
     assert listed == terms == math.comb(n + 8, 8)
 
 
 def test_compositions_are_all_there_are():
-    found = _enumeration.compositions(4, 3)
+    found = compositions(4, 3)
     assert (found.sum(axis=1) == 4).all()
     assert (found >= 0).all()
     assert len({tuple(row) for row in found.tolist()}) == len(found) == math.comb(6, 2)
@@ -399,7 +400,7 @@ def test_one_secret_and_reports_that_say_nothing():
 
 
 def test_one_secret_has_one_split_of_any_number_of_reports():
-    assert _enumeration.compositions(2**53, 1).tolist() == [[2**53]]
+    assert compositions(2**53, 1).tolist() == [[2**53]]
     tally = ik.MatrixMechanism([[1.0]]).tally_counts([2**53])
     with pytest.raises(ik.errors.TooLarge, match=r"1 splits .* bytes \(at most 1.1e\+09\)"):
         ik.posterior_mean(tally, 1.0, method="enumerate")

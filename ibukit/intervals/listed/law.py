@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.compositions import compositions
 from ibukit.intervals.listed.window import listed_reports
 from ibukit.intervals.resampling import seeded
 from ibukit.mechanisms import FiniteMechanism
@@ -73,12 +73,7 @@ class ListedLaw:
         n, m = self.n, self.rows.shape[1]
         if len(self._numbers) > 1 or math.comb(n + m - 1, m - 1) > MAX_TALLIES:
             return None
-        if m == 1:
-            # There is one tally, for which `combinations` would list all places.
-            return np.array([[n]])
-        # The counts are the lengths of the runs between m - 1 bars among n + m - 1 places.
-        bars = np.array(list(combinations(range(n + m - 1), m - 1)), dtype=np.int64)
-        return np.diff(bars, axis=1, prepend=-1, append=n + m - 1) - 1
+        return compositions(n, m)
 
     def chances(self, tallies: Ints, theta: Floats) -> Floats:
         """Return the probabilities of tallies of one mechanism."""
