@@ -276,7 +276,8 @@ class Survey(arguments.ReadOnlyArrays):
                 "known, got one in each: merge strata that are alike, pass more of the sample, or "
                 "report the estimate without errors"
             )
-        assert self.sum_of_squares > 0
+        # It is refused by itself; an assertion would not be asked under `python -O`.
+        _ = self.sum_of_squares
 
     @cached_property
     def units(self) -> Ints:
