@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import helmert, solve_triangular
+from tqdm import tqdm
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -163,7 +164,7 @@ def right_inverses(matrix: Floats) -> Iterator[Floats]:
     if matrix.shape[1] == len(matrix):
         return
     weights, shortest, shortest_rows = uniform_law, np.inf, rows
-    for _ in range(WEIGHT_UPDATES):
+    for _ in tqdm(range(WEIGHT_UPDATES), desc="weights", disable=None, leave=False):
         lengths = np.sqrt((rows**2).sum(axis=1))
         if lengths.max() < shortest:
             shortest, shortest_rows = lengths.max(), rows

@@ -243,6 +243,11 @@ def test_no_committed_file_tells_of_one_machine(what):
     assert found == []
 
 
+def test_no_committed_file_is_empty_by_mistake():
+    empty = {path.name for path in committed() if path.stat().st_size == 0}
+    assert empty <= {"__init__.py", "py.typed"}
+
+
 @pytest.mark.parametrize(
     ("what", "line"),
     [
