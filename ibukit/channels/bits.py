@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
-from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_scores, summed_in_slices
-from ibukit.channels.dense import add_gram_of_entries
 
 # Least number of rows of a slice, so that a thread has a millisecond of work. But this minimum is
 # no more than a row for each 128 bytes of all rows: the few temporary vectors of a slice then take
@@ -21,6 +21,12 @@ MIN_ROWS_PER_SLICE = 2**17
 MIN_BYTES_PER_SLICE_ROW = 128
 # Bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond.
 MIN_BYTES_FOR_THREADS = 2**21
+# Number of bits written out at a time for a Gram matrix.
+MAX_BITS_TOGETHER = 2**20
+# Rows in which the mean number of set bits is counted.
+ROWS_FOR_MEAN = 1000
+# Visiting a pair of set bits takes as long as 40 multiplications of BLAS, writing out a bit as 70.
+COST_OF_PAIR, COST_OF_BIT = 40, 70
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +84,7 @@ class BitChannel(Channel):
         # v_x = zero sum(w) + (one - zero) times the weights of the rows in which bit x is set. They
         # are gathered by the value of each byte, and then summed for each bit.
         weights = w * self.scale
-        gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
-        _bit_kernels.gather(self.packed, weights, gathered)
-        per_bit = bit_sums(gathered)[: self.k]
+        per_bit = weights_of_bits(self.packed, weights)[: self.k]
         return self.zero * weights.sum() + (self.one - self.zero) * per_bit
 
     @override
@@ -89,7 +93,7 @@ class BitChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        add_gram_of_entries(self, total, weights)
+        add_gram_of_bits(self.packed, self.one, self.zero, self.scale, weights, total)
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
         r"""Add to total_xy the sum of w over the rows with bits x and y set.
@@ -164,13 +168,53 @@ def entries_of_secrets(
     scale: Floats,
 ) -> Floats:
     """Entries of the rows of bits for some secrets, shape (len(secrets), rows)."""
-    return np.where(is_bit_set(packed, secrets), one, zero) * scale
+    # The first bit of a byte is its most significant one. Bytes of one secret stand side by side.
+    masks = (0x80 >> (secrets & 7)).astype(np.uint8)
+    is_set = np.ascontiguousarray(packed.T)[secrets >> 3] & masks[:, None]
+    return np.where(is_set.astype(bool), one * scale, zero * scale)
 
 
-def is_bit_set(packed: NDArray[np.uint8], secrets: Ints) -> NDArray[np.uint8]:
-    """Array that is not 0 where the bit of a secret is set in a row, shape (len(secrets), rows)."""
-    # The first bit of a byte is its most significant one.
-    return packed[:, secrets >> 3].T & (0x80 >> (secrets & 7)).astype(np.uint8)[:, None]
+def add_gram_of_bits(
+    packed: NDArray[np.uint8],
+    one: float | Floats,
+    zero: float | Floats,
+    scale: Floats,
+    weights: Floats,
+    total: Floats,
+) -> None:
+    """Add the Gram matrix of rows of bits.
+
+    With a = one - zero an entry is zero + a bit, so a product of two entries is a^2 for a pair of
+    set bits, zero a for each set bit, and zero^2. No sum of these cancels if a is positive, so rows
+    whose set bits lower the probability are complemented.
+    """
+    k, is_lower = len(total), np.less(one, zero)
+    if is_lower.any():
+        every = np.packbits(np.ones(k, dtype=bool))
+        packed = np.where(is_lower[..., None], ~packed & every, packed)
+        one, zero = np.maximum(one, zero), np.minimum(one, zero)
+    factor = scale * np.sqrt(weights)
+    a, b = factor * (one - zero), factor * zero
+    # Read-only, like all other rows: numba compiles a kernel for each kind of array.
+    rows = frozen(np.ascontiguousarray(packed).view())
+    if COST_OF_PAIR * mean_ones(rows) ** 2 < k * (k + 2 * COST_OF_BIT):
+        pairs = np.zeros((k, k))
+        _bit_kernels.add_pairs(rows, a * a, pairs)
+        total += pairs
+    else:
+        step = max(1, MAX_BITS_TOGETHER // k)
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            bits = np.unpackbits(rows[some], axis=1, count=k) * a[some, None]
+            total += dsyrk(1.0, bits.T, lower=1)
+    single = weights_of_bits(rows, a * b)[:k]
+    total += single + single[:, None] + b @ b
+
+
+def mean_ones(packed: NDArray[np.uint8]) -> float:
+    """Mean number of set bits of a row, counted in some of the rows."""
+    some = packed[:: max(1, len(packed) // ROWS_FOR_MEAN)]
+    return float(np.bitwise_count(some).sum() / max(1, len(some)))
 
 
 # Numpy fills the tables, a bit at a time: a loop of our own would take longer to compile than the
@@ -191,6 +235,13 @@ def sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
         step = 256 >> bit
         table[:, step // 2 : 256 : step] = table[:, :256:step] + each[:, bit : bit + 1]
     return table
+
+
+def weights_of_bits(packed: NDArray[np.uint8], w: Floats) -> Floats:
+    """For each bit the sum of w over the rows in which it is set."""
+    gathered = np.zeros((packed.shape[1], _bit_kernels.STRIDE))
+    _bit_kernels.gather(packed, w, gathered)
+    return bit_sums(gathered)
 
 
 def bit_sums(gathered: Floats) -> Floats:

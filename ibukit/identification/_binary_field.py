@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +18,10 @@ def rank(rows: NDArray[np.uint8], width: int, enough: int | None = None) -> int:
     """
     enough = width if enough is None else enough
     basis = np.empty((0, rows.shape[1]), dtype=np.uint8)
-    size = 2 * width + 8
-    for start in range(0, len(rows), size):
-        basis = _reduced(np.concatenate([basis, rows[start : start + size]]), width)
+    # A block takes rows from everywhere: the rows of a tally are sorted, and neighbours look alike.
+    n_blocks = math.ceil(len(rows) / (2 * width + 8))
+    for start in range(n_blocks):
+        basis = _reduced(np.concatenate([basis, rows[start::n_blocks]]), width)
         if len(basis) >= enough:
             break
     return len(basis)

@@ -29,6 +29,7 @@ from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, BitPoolChannel, Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.base import slices_of
+from ibukit.channels.bits import mean_ones
 from ibukit.channels.partitioned import PartitionedChannel, broadcast_weights, sum_arrays
 from ibukit.solvers.dense.non_negative import maximise_parabola
 from ibukit.solvers.dense.product import Singles, fits, lower_product
@@ -48,8 +49,6 @@ MIN_CHUNK_ENTRIES = 2**15
 MIN_CHUNK_ENTRIES_OF_BITS = 2**17
 CHUNK_ENTRIES_PER_BYTE = 1 / 8
 MAX_CHUNK_ENTRIES = 2**20
-# Rows in which the mean number of set bits is counted.
-ROWS_FOR_MEAN = 1000
 # Visiting a pair of set bits takes as long as 32 multiplications in single precision.
 COST_OF_PAIR = 32
 # A warm start uses every 10th row and stops at max g - 1 = 1e-4, below the sampling error of the
@@ -218,9 +217,7 @@ class BitReports(Reports):
 
     @cached_property
     def _mean_ones(self) -> float:
-        """Mean number of set bits of a row, counted in some of the rows."""
-        some = self.channel.packed[:: max(1, len(self.counts) // ROWS_FOR_MEAN)]
-        return float(np.bitwise_count(some).sum() / max(1, len(some)))
+        return mean_ones(self.channel.packed)
 
     @property
     def _cost_of_pairs(self) -> float:

@@ -304,3 +304,16 @@ def test_the_row_of_ones_counts_where_bits_are_one_row_short():
     assert answer.reason.startswith(
         "bits: 2 of the rows seen are independent beside the row of ones"
     )
+
+
+def test_rows_that_are_sorted_suffice_as_soon(rng, monkeypatch):
+    rows = np.packbits(rng.random((20_000, 60)) < 0.05, axis=1)
+    rows = rows[np.lexsort(rows.T[::-1])]
+    seen, reduced = [], _binary_field._reduced
+    monkeypatch.setattr(
+        _binary_field,
+        "_reduced",
+        lambda rows, width: seen.append(len(rows)) or reduced(rows, width),
+    )
+    assert _binary_field.rank(rows, 60) == 60
+    assert sum(seen) < 1000

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.typing import override
-from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, score_in_slices
 from ibukit.channels.bits import (
     MIN_BYTES_FOR_THREADS,
     BitChannel,
-    bit_sums,
+    add_gram_of_bits,
     entries_of_secrets,
     report_probabilities,
+    weights_of_bits,
 )
-from ibukit.channels.dense import add_gram_of_entries
 
 # Bytes of rows up to which a channel is pooled: a pass over them takes as long as the calls for
 # one mechanism, 50 to 100 microseconds. The pool copies the rows.
@@ -91,9 +90,8 @@ class BitPoolChannel(Channel):
     @override
     def adjoint(self, w: Floats) -> Floats:
         weights = w * self.scale
-        gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
-        _bit_kernels.gather(self.packed, weights * (self.one - self.zero), gathered)
-        return float(weights @ self.zero) + bit_sums(gathered)[: self.k]
+        per_bit = weights_of_bits(self.packed, weights * (self.one - self.zero))[: self.k]
+        return float(weights @ self.zero) + per_bit
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
@@ -124,7 +122,7 @@ class BitPoolChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        add_gram_of_entries(self, total, weights)
+        add_gram_of_bits(self.packed, self.one, self.zero, self.scale, weights, total)
 
     @override
     def scaled(self, factor: Floats) -> BitPoolChannel:
