@@ -47,6 +47,8 @@ MIN_ALPHA, MAX_ALPHA = 1e-300, 1e300
 # Sums of counts from here on are refused. The sum is computed in doubles, whose rounding could hide
 # an overflow of 64 bits, so the limit lies a little below 2^63.
 MIN_TOO_MANY = 2.0**63 * (1 - 2.0**-20)
+# More processes than this are a slip.
+MAX_PROCESSES = 4096
 
 
 def as_float(value: Real) -> float:
@@ -218,8 +220,11 @@ def is_one_of(value: Any, known: Container[str]) -> bool:
 
 def processes(name: str, number: int) -> int:
     """Return a number of processes in joblib's convention: not 0, and -1 for one on each core."""
-    if whole(name, number, -(2**31)) == 0:
-        raise ValueError(f"{name} must be a number of processes, or -1 for one on each core, got 0")
+    if whole(name, number, -(2**31)) == 0 or number > MAX_PROCESSES:
+        raise ValueError(
+            f"{name} must be a number of processes up to {MAX_PROCESSES}, or -1 for one on each "
+            f"core, got {number}"
+        )
     return number
 
 

@@ -113,13 +113,15 @@ def refuse_labels(name: str, values: Any) -> None:
 
 def refuse_labelled_frame(name: str, values: Any) -> None:
     """Raise AlphabetMismatch for a frame whose rows and columns have labels."""
-    if hasattr(values, "columns") and not (
-        _only_numbers(values.index) and _only_numbers(values.columns)
-    ):
+    if not hasattr(values, "columns"):
+        return
+    # Only pandas labels rows. The columns of other frames have names.
+    index = getattr(values, "index", None)
+    if index is None or not (_only_numbers(index) and _only_numbers(values.columns)):
         raise AlphabetMismatch(
             f"{name} must be an array here, got a frame with labels: bring its rows into the "
-            "order of the alphabet and its columns into that of the reports, by .loc, and give "
-            "these as an array"
+            "order of the alphabet and its columns into that of the reports, and give these as "
+            "an array"
         )
 
 

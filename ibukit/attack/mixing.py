@@ -87,6 +87,7 @@ def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -
     Returns
     -------
     ndarray, shape (k,)
+        In the order of `distribution`; labels that only `public` has come last.
 
     Raises
     ------

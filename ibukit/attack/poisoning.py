@@ -45,12 +45,12 @@ def poison_inputs(
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     alphabet : Alphabet, sequence of labels or int, optional
-        The secrets, by default the codes 0..k-1.
+        The secrets: by default the labels of `counts`, in their order, or else the codes 0..k-1.
 
     Returns
     -------
     ndarray of int, shape (k,)
-        In the alphabet's order.
+        In the order of these secrets.
 
     Raises
     ------
@@ -107,8 +107,8 @@ def poisoned_distribution(
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     alphabet : Alphabet, sequence of labels or int, optional
-        The secrets. By default they are those of the estimate, if one is given, or else the codes
-        0..k-1.
+        The secrets. By default they are those of the estimate, if one is given, or the labels of
+        `distribution`, in their order, or else the codes 0..k-1.
 
     Returns
     -------
@@ -191,6 +191,7 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     if tally.full_alphabet is not None:
         # The part's mechanism covers the span of the reports only.
         mechanism = on_alphabet(mechanism, tally.full_alphabet)
+    arguments.flag("codes", codes)
     if arguments.ndim(report) and not len(report):
         raise ValueError("report must hold at least one report, but it is empty")
     depth, of_one = _depths(mechanism, report, part.reports, codes)

@@ -37,8 +37,7 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     hint : str
         The end of the message if there are other labels; it says what to do.
     """
-    # An array without a dimension has no length, and is refused below by name.
-    if isinstance(labels, Sized) and getattr(labels, "shape", None) != () and not len(labels):
+    if _is_empty(labels):
         return np.zeros(0, dtype=np.int64)
     try:
         # On the line 0..k-1 a label is its own code.
@@ -47,6 +46,14 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
         return alphabet.codes(labels, name=name)
     except AlphabetMismatch as error:
         raise type(error)(f"{error}{hint}") from None
+
+
+def _is_empty(labels: Any) -> bool:
+    # Arrays without a dimension and sparse ones have a shape, but no length.
+    shape = getattr(labels, "shape", None)
+    if shape is None:
+        return isinstance(labels, Sized) and not len(labels)
+    return bool(shape[:1] == (0,))
 
 
 def codes_of_index(

@@ -117,6 +117,9 @@ def _solve_model(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> 
         right = np.ones((len(inside), 3), order="F")
         right[:, 0], right[:, 1] = 2 * here_g, here_w
         solved, _ = dpotrs(factor, right, lower=1)
+        # A system that is singular up to rounding has a factor, but no solution in doubles.
+        if not np.isfinite(solved).all():
+            return None
         of_g, of_w, of_one = solved.T
         # y = middle + t direction; m is chosen so that middle sums to 1 and direction to 0.
         m, m_slope = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()

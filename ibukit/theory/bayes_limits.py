@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from scipy.special import betaln
+from scipy.special import betaln, gammaln
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -28,6 +28,10 @@ DRAWN_ENTRIES_AT_ONCE = 2**22
 MAX_LOG_ODDS, NEGLIGIBLE_NATS, NEGLIGIBLE_DEVIATIONS = 700.0, 40.0, 9.0
 # Error beyond these ends that is too large to pass without a word.
 MAX_BEYOND = 1e-9
+# Sum of alpha up to which the prior's density over the shares is wide enough for a rule.
+MAX_ALPHA_OF_SHARES = 30.0
+# Largest rounding error of the prior's density, relative to the density.
+MAX_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -226,9 +230,11 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
 
     The integrals have the weight p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are
     part of the rule. A report that excludes a secret adds a logarithm of p or of 1 - p to that; the
-    integral is then over the log-odds, in which it is smooth.
+    integral is then over the log-odds, in which it is smooth. So it is for a large alpha, whose
+    weight is a narrow peak.
     """
-    rule = _over_the_log_odds if (matrix == 0).any() else _over_the_share
+    is_peaked = prior.sum() > MAX_ALPHA_OF_SHARES
+    rule = _over_the_log_odds if is_peaked or (matrix == 0).any() else _over_the_share
     middle = _integrands(matrix, np.array([[0.5, 0.5]]))[:, 0]
 
     def mean(which: int) -> tuple[float, float, str]:
@@ -297,7 +303,11 @@ def _over_the_log_odds(
         error += beyond
         if beyond > MAX_BEYOND:
             missed = "alpha is so small that shares are needed which are no doubles"
-    return value, error, missed
+    # The density is the exponential of a difference of numbers of this size.
+    rounding = 4 * np.finfo(float).eps * abs(gammaln(prior.sum()))
+    if rounding > MAX_ROUNDING:
+        missed = "alpha is so large that its density is lost to rounding"
+    return value, error + rounding * abs(value), missed
 
 
 def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -> Floats:

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+import scipy
 
 import ibukit as ik
 from ibukit import attack, sklearn, theory
@@ -24,8 +26,10 @@ RAGGED = [[1.0], [0.5, 0.5]]
 THIRD = ik.uniform(3)
 HUGE = 10**400
 TABLE = pd.DataFrame({"report": [0]})
+LOSSES = pl.DataFrame(np.eye(3), schema=list("abc"))
 NEARLY_MAX = 1.7e308
 RNG = np.random.default_rng(1)
+SPARSE = scipy.sparse.csr_array([[0, 1]])
 BITS = ik.SubsetSelection(3, 1.0)
 POINTS = [[40.71, -74.01], [40.79, -73.94]]
 LINE = ik.RandomizedResponse(ik.Line(0, 2), 1.0).tally_counts([6, 3, 1])
@@ -38,8 +42,15 @@ REFUSED = {
     "codes": (lambda: KRR.randomize([0], np.random.default_rng(1), codes=SERIES), "codes must be True or False"),
     "codes of reports": (lambda: theory.dominated(KRR, [0], codes=SERIES), "codes must be True or False"),
     "weighted": (lambda: KRR.tally([0], weighted=ARRAY), "weighted must be True or False"),
+    "codes of adversaries": (lambda: attack.poison_outputs(TALLY, 0, 0.1, codes=TABLE), "codes must be True or False"),
+    # frames whose labels nobody looked at
+    "Arrow's losses": (lambda: ik.privacy.best_guess(KRR, THIRD, LOSSES.to_arrow()), "loss must be an array here, got a frame"),
+    "Polars' losses": (lambda: ik.privacy.best_guess(KRR, THIRD, LOSSES), "loss must be an array here, got a frame"),
     # numbers of dimensions, and of secrets
     "0-d secrets": (lambda: KRR.randomize(np.array(0.5), RNG), "secrets must have 1 dimension"),
+    "sparse secrets": (lambda: KRR.randomize(SPARSE, RNG), "secrets must"),
+    "sparse reports": (lambda: ik.surveys.Warner(["no", "yes"], 0.7).tally(SPARSE), "reports must"),
+    "sparse labels": (lambda: ik.Exponential(list("ab"), 1.0).release(SPARSE), "secrets must"),
     "0-d labels": (lambda: ik.Exponential(list("ab"), 1.0).release(np.array("a")), "secrets must have 1 dimension"),
     "huge alphabet": (lambda: ik.RandomizedResponse(HUGE, 1.0), "alphabet must be at most"),
     "huge line": (lambda: ik.DiscreteSquareWave(HUGE, 1.0), "alphabet must be at most"),
@@ -300,3 +311,26 @@ def test_steps_end_where_rounding_leaves_no_better_point():
     found = best_found(Problem(tally.operator, tally.counts), 1e-17, method="ibu")
     assert found.theta.argmax() == 2
     assert found.n_iter < 100_000
+
+
+@pytest.mark.parametrize("epsilon", [1e200, np.finfo(float).max])
+@pytest.mark.parametrize("cells", [1, 4])
+def test_the_largest_levels_are_refused_on_a_grid_for_what_they_are(cells, epsilon):
+    with pytest.raises(ValueError, match="epsilon must be at most"):
+        ik.TruncatedPlanarGeometric(ik.Grid(1, cells), epsilon)
+
+
+def test_more_processes_than_a_machine_has_are_refused():
+    with pytest.raises(ValueError, match="n_jobs must be a number of processes up to 4096"):
+        ik.mle(TALLY).interval(method="bootstrap", n_jobs=2**53)
+
+
+def test_a_quadratic_model_without_a_solution_ends_the_search_without_a_warning():
+    """Each of 20 points was seen once: the system is singular up to rounding."""
+    grid = ik.Grid(2, 3)
+    rng = np.random.default_rng(40)
+    tally = ik.PlanarGaussian(grid, 0.05).simulate([0, 20, 0, 0, 0, 0], rng)
+    distances = grid.distances()
+    lower, upper = ik.mle(tally).interval(0.999999999, of=distances, method="profile")
+    assert (lower <= distances @ ik.mle(tally).distribution + 1e-9).all()
+    assert (lower <= upper).all()

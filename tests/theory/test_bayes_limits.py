@@ -366,3 +366,31 @@ def test_what_is_minus_infinite_in_every_draw_has_no_error():
     assert found.k2 == -math.inf
     assert found.standard_errors()[1] == 0
     assert found.standard_errors()[0] > 0
+
+
+@pytest.mark.parametrize(
+    "alpha", [(14.9, 15.0), (15.1, 15.0), (200.0, 3.0), (0.4, 200.0), (1e4, 3e4)]
+)
+def test_peaked_priors_have_the_limits_of_gauss_and_jacobi(alpha):
+    mechanism = ik.RandomizedResponse(2, 1.0)
+    limits = bayes_limits(mechanism, alpha)
+    # The spread of the last prior is a 300th, so a few nodes around its mean are enough there.
+    if max(alpha) < 1e4:
+        nodes, weights = special.roots_jacobi(150, alpha[1] - 1, alpha[0] - 1)
+        shares = (1 + nodes) / 2
+    else:
+        mean, deviation = stats.beta(*alpha).mean(), stats.beta(*alpha).std()
+        nodes, weights = special.roots_legendre(100)
+        shares = mean + 12 * deviation * nodes
+        weights = weights * stats.beta(*alpha).pdf(shares)
+    truth = 1 / (math.e + 1)
+    seen = shares * (1 - truth) + (1 - shares) * truth
+    errors = 2 * seen * (1 - seen) / (1 - 2 * truth) ** 2
+    expected = weights @ errors / weights.sum()
+    assert limits.distribution == pytest.approx(expected, rel=1e-9)
+    assert max(limits.standard_errors()) < 1e-8
+
+
+def test_a_prior_whose_density_is_lost_to_rounding_is_refused():
+    with pytest.raises(ik.ConvergenceError, match="alpha is so large that its density is lost"):
+        bayes_limits(ik.RandomizedResponse(2, 1.0), 2.0**53)
