@@ -700,11 +700,11 @@ class Estimate(ReadOnlyArrays):
           than "profile" where probabilities are 0 or nearly so, and the same in the interior. For
           two secrets with two kinds of reports the possible tallies are enumerated, as for
           "calibrated". It is "profile" itself for weighted reports, where reports get lost, and
-          where the drawing would take more than about ten seconds: that is the case if the number
-          of questions times the cube of the number of secrets exceeds :math:`2^{24}`, its value for
-          one question about 256 secrets, or for all 64 shares of 64 secrets. For a measured matrix
-          and over a background it is "profile" where this applies, else "wald". `summary` and
-          tables say which.
+          where the drawing would take longer than ten to fifty seconds: that is the case if the
+          number of questions times the cube of the number of secrets exceeds :math:`2^{24}`, its
+          value for one question about 256 secrets, or for all 64 shares of 64 secrets. For a
+          measured matrix and over a background it is "profile" where this applies, else "wald".
+          `summary` and tables say which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
           about `level` at distributions without zeros. The interval is cut off at the least and the
           largest value that any distribution can have (0 and 1 for a probability), and is void

@@ -13,6 +13,8 @@ from ibukit.tally.tally import Tally
 # Number of secrets times distinct reports up to which drawing takes seconds at most. In larger
 # tallies only those deviations are found that a bound makes clear.
 MAX_ENTRIES_DRAWN = 2**16
+# Number of mechanisms up to which it does so, too: each draw makes a tally for each of them.
+MAX_PARTS_DRAWN = 200
 # The least p-value that this number of draws can give is the one that is called surprising.
 DRAWS = 99
 
@@ -34,7 +36,10 @@ def findings(tally: Tally) -> Iterator[str]:
     except ValueError:
         # Weights, likelihoods and sums of bits do not say what else might have been observed.
         return
-    draws = DRAWS if tally.k * len(tally.counts) <= MAX_ENTRIES_DRAWN else 0
+    is_short = (
+        tally.k * len(tally.counts) <= MAX_ENTRIES_DRAWN and len(tally.parts) <= MAX_PARTS_DRAWN
+    )
+    draws = DRAWS if is_short else 0
     checks: list[ModelCheck] = [fit_test(tally, draws)]
     if len(tally.parts) > 1:
         checks.append(pool_test(tally, draws))

@@ -1,12 +1,14 @@
 """Do the mechanisms of a pool tell one distribution? Found where people chose by their secret."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
 import ibukit as ik
-from ibukit.model_checks import pool_test
+from ibukit.model_checks import pool, pool_test
 
 LEVELS = np.array([0.5, 1.0, 2.0, 3.0])
 SHARES = np.array([0.7, 0.1, 0.06, 0.04, 0.03, 0.03, 0.04])
@@ -83,6 +85,20 @@ def test_one_distribution_on_integers_without_an_end():
 def test_one_mechanism_is_no_pool():
     with pytest.raises(ValueError, match="at least two mechanisms, but it has those of one"):
         pool_test(ik.RandomizedResponse(2, 1.0).tally_counts([3, 4]))
+
+
+def test_summaries_of_very_many_mechanisms_draw_nothing(monkeypatch):
+    drawn, draw_part = [], pool.draw_part
+    monkeypatch.setattr(
+        pool, "draw_part", lambda part, *rest: drawn.append(part) or draw_part(part, *rest)
+    )
+    monkeypatch.setattr(sys.modules["ibukit.model_checks.findings"], "MAX_PARTS_DRAWN", 3)
+    levels = [ik.RandomizedResponse(3, epsilon) for epsilon in (0.5, 1.0, 1.5, 2.0)]
+    tallies = [each.tally_counts([70, 40, 30]) for each in levels]
+    assert "mechanisms" in str(ik.mle(sum(tallies)).summary().warnings)
+    assert not drawn
+    ik.mle(sum(tallies[1:])).summary()
+    assert drawn
 
 
 def test_summaries_of_pools_say_what_was_found_and_name_the_remedy():

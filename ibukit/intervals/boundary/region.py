@@ -44,7 +44,7 @@ DRAWS_BEYOND = 20
 # above 0.99, and above 0.9995 it is the largest ratio drawn.
 MAX_DRAWS = 2_000
 # Questions times the third power of the number of secrets up to which thresholds are drawn, which
-# takes about ten seconds: one question of 256 secrets, or all shares of 64.
+# takes ten to fifty seconds: one question of 256 secrets, or all shares of 64.
 MAX_QUESTIONS_TIMES_CUBED_SECRETS = 2**24
 # Largest number of thresholds drawn for one end; mostly two or three are enough.
 MAX_THRESHOLDS = 5
