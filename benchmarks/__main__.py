@@ -37,6 +37,7 @@ PARTS = (
         "pools",
         "transport",
         "tables_of_reports",
+        "questions",
     ),
 )
 ONE_THREAD = (
