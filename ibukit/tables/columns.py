@@ -38,7 +38,8 @@ class Piece:
     counts : ndarray of int, shape (s,)
         Floats, if they are sums of weights.
     owners : ndarray of object, shape (s,), or None
-        Tuples of the values that name the group to which a report belongs.
+        Tuples of the values that name the group to which a report belongs; None for a tuple of
+        which a value is missing.
     survey : SurveyRows or None
         What else is known of the weights.
     """
@@ -157,6 +158,8 @@ class Columns:
         # A row without a mechanism or a group counts as missing, too.
         by, unnamed = _tuples(rows, BY, len(self.by))
         owners, unowned = _tuples(rows, OWNER, len(self.groups))
+        if owners is not None:
+            owners[unowned] = None
         survey = None
         if self.weighted:
             units = [_tuples(rows, STRATUM, len(self.survey.strata))]

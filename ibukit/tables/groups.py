@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
 
 class TableReports:
-    """The reports of a table: iterate over `groups`, then read the counts in `dropped`.
+    """The reports of a table: iterate over `groups`, then read what was `dropped`.
 
     Parameters
     ----------
@@ -105,6 +105,8 @@ class TableReports:
         self.dropped: dict[str, int] = {}
         # Groups of the table with their numbers, in the order of first occurrence.
         self.owners: dict[tuple[Any, ...], int] = {}
+        # What was dropped of each group, by its number.
+        self.dropped_of: dict[int, dict[str, int]] = {}
         # Codes, counts and owners of reports that can be listed, by the id of their mechanism.
         self._listed: dict[int, tuple[Any, list[tuple[Any, ...]]]] = {}
 
@@ -173,7 +175,7 @@ class TableReports:
     def _by_mechanism(self, piece: Piece) -> Iterator[tuple[Any, Ints]]:
         """Yield each mechanism with the indices of its rows; refuse or drop all other rows."""
         if piece.missing.any():
-            self._leave_out("missing", piece.counts[piece.missing], self._missing)
+            self._leave_out("missing", piece, np.flatnonzero(piece.missing), self._missing)
         present = np.flatnonzero(~piece.missing)
         if piece.by is None:
             yield self._choose(()), present
@@ -192,7 +194,8 @@ class TableReports:
         for values, rows in named.items():
             mechanism = self._choose(values)
             if mechanism is None:
-                self._leave_out("unknown", piece.counts[rows], partial(self._no_mechanism, values))
+                error = partial(self._no_mechanism, values)
+                self._leave_out("unknown", piece, np.array(rows, dtype=np.int64), error)
             else:
                 yield mechanism, np.array(rows, dtype=np.int64)
 
@@ -219,9 +222,8 @@ class TableReports:
             reports = self._codes(values, alphabet, mechanism)
             known = reports >= 0
         if not known.all():
-            self._leave_out(
-                "unknown", counts[~known], partial(self._unknown, original[~known], mechanism)
-            )
+            error = partial(self._unknown, original[~known], mechanism)
+            self._leave_out("unknown", piece, rows[~known], error)
         # Unknown reports have been refused, or counted as dropped.
         reports, counts, owners = reports[known], counts[known], owners[known]
         survey = None if piece.survey is None else piece.survey.take(rows[known])
@@ -284,11 +286,22 @@ class TableReports:
         numbers = [value if fine else 0 for value, fine in zip(read, good, strict=True)]
         return np.array(numbers), np.array(good, dtype=bool)
 
-    def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
+    def _leave_out(
+        self, reason: str, piece: Piece, rows: Ints, error: Callable[[], Exception]
+    ) -> None:
         # A report that can be neither moved to the nearest cell nor kept is refused or dropped.
         if self._action[reason] != "drop":
             raise error()
+        counts = piece.counts[rows]
         self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()
+        if piece.owners is None:
+            return
+        # A row whose group itself is missing belongs to no group.
+        owned = np.array([owner is not None for owner in piece.owners[rows]], dtype=bool)
+        owners = self._numbers_of_owners(piece, rows[owned])
+        for owner, count in zip(owners.tolist(), counts[owned].tolist(), strict=True):
+            lost = self.dropped_of.setdefault(owner, {})
+            lost[reason] = lost.get(reason, 0) + count
 
     def _missing(self) -> Exception:
         columns = ", ".join(map(repr, self.columns.report))

@@ -21,17 +21,22 @@ def tally_groups(rows: Any, more: dict[str, Any], pool: Callable[[list[Any]], An
         order = (rows.order(group.mechanism), index)
         for owner, tally in _by_owner(group, more):
             parts.setdefault(owner, []).append((order, tally))
-    tallies = {}
+    tallies: dict[Any, Any] = {}
+    numbers: dict[Any, int] = {}
     for owner in sorted_groups(list(rows.owners)):
         # Engines of several threads read in any order, so the parts are sorted.
         listed = sorted(parts.get(rows.owners[owner], []), key=lambda pair: pair[0])
         if listed:
-            tallies[owner[0] if len(owner) == 1 else owner] = _joined(
-                [tally for _, tally in listed], pool
-            )
+            group = owner[0] if len(owner) == 1 else owner
+            tallies[group] = _joined([tally for _, tally in listed], pool)
+            numbers[group] = rows.owners[owner]
     if not tallies:
         raise none_left(rows.dropped)
-    return TallyGroups(rows.columns.groups, within_table(tallies), rows.dropped)
+    counted = {
+        group: tally._after_dropping(rows.dropped_of.get(numbers[group], {}))
+        for group, tally in within_table(tallies).items()
+    }
+    return TallyGroups(rows.columns.groups, counted, rows.dropped)
 
 
 def _by_owner(group: Any, more: dict[str, Any]) -> list[tuple[int, Any]]:

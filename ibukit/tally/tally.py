@@ -155,7 +155,7 @@ class Tally(arguments.ReadOnlyArrays):
             part.with_mechanism(mechanism.among_seen)
             for mechanism, part in zip(mechanisms, self.parts, strict=True)
         )
-        return Tally(parts, self.full_alphabet)
+        return Tally(parts, self.full_alphabet)._after_dropping(self.dropped)
 
     @cached_property
     def log_scale(self) -> Floats:

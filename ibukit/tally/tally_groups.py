@@ -30,7 +30,9 @@ class TallyGroups(Mapping[Any, Any]):
         From a group to its `Tally`. A group is a value, or a tuple with a value for each of
         several columns.
     dropped : mapping, optional
-        From a reason to the number of reports that were left out, in all groups together.
+        From a reason to the number of reports that were left out, in all groups together. Each
+        tally says how many of its own group were. Reports without a group, and those of a group of
+        which no report is left, are in this total alone.
 
     Examples
     --------

@@ -250,3 +250,43 @@ def test_what_was_dropped_adds_as_groups_do():
     )
     for both in (one + other, sum([one, other])):
         assert dict(both.dropped) == {"missing": 2, "unknown": 1}
+
+
+DIRTY = pd.DataFrame(
+    {
+        "report": ["10", "01", None, "?", "10", None, "01", "?", "10", None],
+        "group": ["x", "x", "x", "x", "y", "y", "y", "y", None, "z"],
+        "version": [1, 2, 2, 1, 2, 1, 9, 1, 1, 1],
+        "w": [1.0, 0.5, 2.0, 0.25, 1.0, 3.0, 0.5, 4.0, 1.0, 1.0],
+    }
+)
+RAPPORS = {version: ik.Rappor(2, float(version)) for version in (1, 2)}
+TEXTS = {version: ik.RandomizedResponse(["10", "01"], float(version)) for version in (1, 2)}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("mechanisms", [TEXTS, RAPPORS], ids=["labels", "bits"])
+@pytest.mark.parametrize("kind", ["pandas", "csv", "dask"])
+def test_each_group_knows_what_was_dropped_of_its_own_rows(kind, mechanisms, weighted, tmp_path):
+    options = {"by": "version", "missing": "drop", "unknown": "drop"}
+    options |= {"count": "w", "weighted": True} if weighted else {}
+    table = DIRTY
+    if kind == "csv":
+        table = tmp_path / "dirty.csv"
+        DIRTY.to_csv(table, index=False)
+    elif kind == "dask":
+        table = pytest.importorskip("dask.dataframe").from_pandas(DIRTY, npartitions=3)
+    groups = ik.Tally.from_table(table, mechanisms, groups="group", **options)
+    assert list(groups) == ["x", "y"]
+    for name, tally in groups.items():
+        rows = DIRTY[DIRTY.group == name]
+        alone = ik.Tally.from_table(rows, mechanisms, **options)
+        assert dict(tally.dropped) == dict(alone.dropped) != {}
+    groups.save(tmp_path / "groups")
+    again = TallyGroups.load(tmp_path / "groups")
+    # A missing group, and one of which nothing is left, are in the total alone.
+    lost = sum(DIRTY.w[8:]) if weighted else 2
+    total = sum(again.values()).dropped
+    assert total["missing"] + lost == groups.dropped["missing"] == again.dropped["missing"]
+    assert total["unknown"] == groups.dropped["unknown"] == again.dropped["unknown"]
+    assert dict(ik.mle(groups)["x"].tally.dropped) == dict(groups["x"].dropped)

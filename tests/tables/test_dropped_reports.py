@@ -42,3 +42,9 @@ def test_unless_asked_for_they_are_refused(mechanism, refused, rng):
     mixed = [*mechanism.randomize(np.arange(5), rng).tolist(), refused[0]]
     with pytest.raises(AlphabetMismatch, match="must"):
         ik.Tally.from_table(column(mixed), mechanism, "report")
+
+
+def test_the_tally_of_the_secrets_seen_left_out_the_same_reports():
+    lossy = ik.MatrixMechanism([[0.6, 0.2], [0.1, 0.7]], efficiency=True)
+    tally = ik.Tally.from_table(pd.DataFrame({"report": [0, 1, 7]}), lossy, unknown="drop")
+    assert dict(tally.among_seen.dropped) == {"unknown": 1}
