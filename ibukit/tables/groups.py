@@ -192,12 +192,13 @@ class TableReports:
                     "them strings or numbers"
                 ) from None
         for values, rows in named.items():
-            mechanism = self._choose(values)
-            if mechanism is None:
-                error = partial(self._no_mechanism, values)
-                self._leave_out("unknown", piece, np.array(rows, dtype=np.int64), error)
+            at = np.array(rows, dtype=np.int64)
+            try:
+                mechanism = self._choose(values)
+            except AlphabetMismatch as unknown:
+                self._leave_out("unknown", piece, at, partial(_itself, unknown))
             else:
-                yield mechanism, np.array(rows, dtype=np.int64)
+                yield mechanism, at
 
     def _groups_of(self, mechanism: Any, piece: Piece, rows: Ints) -> Iterator[Group]:
         """Yield the reports of one mechanism; those that can be listed are kept for the end."""
@@ -326,12 +327,9 @@ class TableReports:
             f"{advice(values, self.columns.report, getattr(mechanism, 'alphabet', None))}"
         )
 
-    def _no_mechanism(self, values: tuple[Any, ...]) -> Exception:
-        return AlphabetMismatch(
-            f"{self._choose.shown(values)}, for which there is no mechanism; add one to the "
-            'mapping, or say unknown="drop" to leave its reports out, which is right only if they '
-            "are like the others"
-        )
+
+def _itself(error: Exception) -> Exception:
+    return error
 
 
 def _is_in(names: Sequence[str], name: Any) -> bool:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 from ibukit._ground import arguments
+from ibukit.errors import AlphabetMismatch
 from ibukit.tables.report_codes import number_in
 
 Values = tuple[Any, ...]
+# What a message advises for rows without a mechanism.
+DROP = (
+    'unknown="drop" to leave such rows out and count them, which is right only if they are like '
+    "the others"
+)
 
 
 class MechanismChoice:
@@ -47,13 +55,18 @@ class MechanismChoice:
         return bool(self._by) and isinstance(self._mechanism, Mapping)
 
     def __call__(self, values: Values) -> Any:
-        """Return the mechanism for the values of `columns`, or None if there is none for them."""
+        """Return the mechanism for the values of `columns`; AlphabetMismatch if there is none."""
         given = values
         if self._has_epsilon:
             # Equal epsilons of different types, texts among them, give one mechanism.
             values = (*values[:-1], self._level(values[-1]))
         if values not in self._found:
             self._found[values] = self._look_up(values, given)
+        if self._found[values] is None:
+            make = "add one to the mapping" if self._has_keys else "let the function return one"
+            raise AlphabetMismatch(
+                f"{self.shown(given)}, for which there is no mechanism; {make}, or say {DROP}"
+            )
         return self._found[values]
 
     def order(self, mechanism: Any) -> Values:
@@ -98,8 +111,12 @@ class MechanismChoice:
         try:
             made = make(*rest)
         except (ValueError, TypeError, ArithmeticError, LookupError) as error:
-            raise ValueError(f"{self.shown(given)}, which is refused: {error}") from error
-        if not _is_mechanism(made) and not (made is None and self._by):
+            message = f"{self.shown(given)}, which is refused: {error}"
+            # No mechanism has such an epsilon, so the row is at fault and not the function.
+            if self._has_epsilon and not 0 < rest[-1] < math.inf:
+                raise AlphabetMismatch(f"{message}; say {DROP}") from error
+            raise ValueError(message) from error
+        if not _is_mechanism(made) and made is not None:
             raise TypeError(
                 f"mechanism must return a mechanism for {', '.join(map(repr, rest))}, got {made!r}"
             )
@@ -107,11 +124,14 @@ class MechanismChoice:
 
     def _level(self, value: Any) -> float:
         number = number_in(value) if isinstance(value, str) else value
-        if isinstance(number, (bool, str)) or not isinstance(number, (Real, Decimal)):
-            raise ValueError(
-                f"column {self.columns[-1]!r} must hold epsilons, numbers, but it has {value!r}"
-            )
-        return float(number)
+        if not isinstance(number, bool) and isinstance(number, (Real, Decimal)):
+            # A number may be too large for a double.
+            with suppress(OverflowError):
+                return float(number)
+        raise AlphabetMismatch(
+            f"column {self.columns[-1]!r} must hold epsilons, numbers, but it has "
+            f"{arguments.brief(value)}; say {DROP}"
+        )
 
     def _key(self, key: Any) -> Values:
         if len(self._by) == 1:

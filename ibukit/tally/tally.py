@@ -291,10 +291,10 @@ class Tally(arguments.ReadOnlyArrays):
         mechanism : Mechanism, function or mapping
             The mechanism of all reports. Together with `by`, a mapping to mechanisms from the
             values of a column, or from tuples of the values of several columns; or a function of
-            these values, as they stand in the table (in CSV as text), which may return None for
-            unknown values. Together with `epsilon`, a function of an epsilon, which is a number.
-            With both, a function of the values and of the epsilon, or a mapping from the values to
-            functions of the epsilon.
+            these values, as they stand in the table (in CSV as text). Together with `epsilon`, a
+            function of an epsilon, which is a number. With both, a function of the values and of
+            the epsilon, or a mapping from the values to functions of the epsilon. Functions may
+            return None for unknown values.
         report : str or sequence of str
             Column of the reports. Rows of bits are a column of strings such as "0101", or "0x05" in
             hexadecimal digits, or a column of lists, or they have a column for each bit; a number
@@ -309,17 +309,18 @@ class Tally(arguments.ReadOnlyArrays):
             Column that says how often each report was seen, in whole numbers from 0. With
             `weighted` it is the column of weights, which are finite numbers from 0.
         epsilon : str, optional
-            Column of the epsilon with which each report was made.
+            Column of the epsilon with which each report was made. Where it is no number above 0,
+            the report is unknown.
         by : str or sequence of str, optional
             Column, or several columns, that say which mechanism each report came through.
         unknown : {"raise", "nearest", "keep", "drop"}
             What to do with reports that the mechanism cannot make, cells and points outside the
-            grid among them, and with values of `by` without a mechanism. "nearest" moves what is
-            outside the grid to the nearest cell, which is where mechanisms such as `PlanarLaplace`
-            put noise that leaves the grid. "drop" leaves such reports out: the estimate is then
-            right only if these reports are like the others, which reports outside a grid are not.
-            If the mechanism reports points, or cells of a grid without end, a report outside the
-            grid is valid, and "keep" counts it as it stands.
+            grid among them, and with values of `by` or `epsilon` without a mechanism. "nearest"
+            moves what is outside the grid to the nearest cell, which is where mechanisms such as
+            `PlanarLaplace` put noise that leaves the grid. "drop" leaves such reports out: the
+            estimate is then right only if these reports are like the others, which reports outside
+            a grid are not. If the mechanism reports points, or cells of a grid without end, a
+            report outside the grid is valid, and "keep" counts it as it stands.
         missing : {"raise", "drop"}
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
             counts unknown and missing reports. What is estimated after "drop" is right only if the

@@ -125,3 +125,31 @@ def test_lists_name_no_mechanism():
     table = pl.DataFrame({"report": ["no"], "version": [[1]]})
     with pytest.raises(ValueError, match=r"'version' contains \[1\], lists, .* make them strings"):
         ik.Tally.from_table(table, {1: of(1, "a")}, by="version")
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "csv"])
+@pytest.mark.parametrize("bad", ["-1", "0", "abc", "nan?", "1" * 400])
+def test_an_epsilon_that_no_mechanism_has_is_unknown(bad, engine, tmp_path):
+    table = TABLE.assign(eps=[*TABLE["eps"].map(str)[:5], bad])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table = {"pandas": table, "polars": pl.from_pandas(table)}.get(engine, tmp_path / "t.csv")
+    make = lambda eps: of(1, "a", eps)  # noqa: E731
+    tally = ik.Tally.from_table(table, make, epsilon="eps", unknown="drop")
+    assert (tally.n, dict(tally.dropped)) == (5, {"unknown": 1})
+    with pytest.raises(AlphabetMismatch, match=r"'eps' .*; say unknown=\"drop\" to leave such"):
+        ik.Tally.from_table(table, make, epsilon="eps")
+
+
+def test_a_function_may_not_know_an_epsilon():
+    def known(eps):
+        return of(1, "a", eps) if eps < 2 else None
+
+    tally = ik.Tally.from_table(TABLE, known, epsilon="eps", unknown="drop")
+    assert (tally.n, dict(tally.dropped)) == (3, {"unknown": 3})
+    with pytest.raises(AlphabetMismatch, match=r"2\.0, for which there is no .* let the function"):
+        ik.Tally.from_table(TABLE, known, epsilon="eps")
+
+
+def test_an_epsilon_that_a_function_refuses_for_other_reasons_is_never_left_out():
+    with pytest.raises(ValueError, match="which is refused: epsilon must be at most"):
+        ik.Tally.from_table(TABLE, lambda eps: of(1, "a", 99 * eps), epsilon="eps", unknown="drop")
