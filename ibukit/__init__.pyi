@@ -106,6 +106,7 @@ from .mechanisms import compose as compose
 from .mechanisms import product as product
 from .planning import plan as plan
 from .tally import Tally as Tally
+from .tally import TallyGroups as TallyGroups
 
 __version__: str
 
@@ -161,6 +162,7 @@ __all__ = [
     "StoppingRule",
     "SubsetSelection",
     "Tally",
+    "TallyGroups",
     "ThresholdedHistogram",
     "TightConstraints",
     "TruncatedGeometric",

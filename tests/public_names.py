@@ -54,6 +54,7 @@ NAMES = [
     "StoppingRule",
     "SubsetSelection",
     "Tally",
+    "TallyGroups",
     "ThresholdedHistogram",
     "TightConstraints",
     "TruncatedGeometric",

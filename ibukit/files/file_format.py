@@ -114,10 +114,12 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays, str]:
                 f"path must be a file that {kind} wrote, {path} is larger than the memory"
             ) from None
     if head is None or head[1].decode() != kind:
-        other = "" if head is None else f": {head[1].decode()} wrote it"
-        raise ForeignFile(
-            f"path must be a file that {kind} wrote, {path} is not; name another file{other}"
-        )
+        advice = "name another file"
+        if head is not None:
+            # Every class that writes such files is a name of the package.
+            other = head[1].decode()
+            advice = f"{other} wrote it, so load it by ibukit.{other}.load, or {advice}"
+        raise ForeignFile(f"path must be a file that {kind} wrote, {path} is not; {advice}")
     if int(head[2]) != VERSION:
         raise ForeignFile(
             f"path must be a file of version {VERSION}, {path} is of version {int(head[2])}; "

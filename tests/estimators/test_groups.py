@@ -7,7 +7,6 @@ import pytest
 import ibukit as ik
 from ibukit.errors import AlphabetMismatch, ConvergenceError
 from ibukit.solvers.dense.many_tallies import gaps_of_many, maximise_many
-from ibukit.tally.tally_groups import TallyGroups
 
 LABELS = ["a", "b", "c", "d"]
 MECHANISMS = {v: ik.RandomizedResponse(LABELS, float(v)) for v in (1, 2, 3)}
@@ -100,7 +99,7 @@ def test_days_add_by_group(frame):
 def test_groups_are_saved_whole(frame, tmp_path):
     groups = _groups(frame)
     groups.save(tmp_path / "groups")
-    again = TallyGroups.load(tmp_path / "groups")
+    again = ik.TallyGroups.load(tmp_path / "groups")
     assert (again.names, list(again)) == (groups.names, list(groups))
     assert all(np.array_equal(again[group].counts, groups[group].counts) for group in groups)
 
@@ -192,9 +191,9 @@ def test_bad_uses_of_groups_are_refused(frame):
     with pytest.raises(ConvergenceError, match="tol=1e-30"):
         ik.mle(groups, tol=1e-30)
     with pytest.raises(ValueError, match="groups must hold at least one group"):
-        ik.mle(TallyGroups(["country"], {}))
+        ik.mle(ik.TallyGroups(["country"], {}))
     unbounded = ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([0, 1])
-    mixed = TallyGroups(["x"], {"a": groups["NL", 0], "b": unbounded})
+    mixed = ik.TallyGroups(["x"], {"a": groups["NL", 0], "b": unbounded})
     with pytest.raises(AlphabetMismatch, match=r"groups must be over one alphabet.*'b'"):
         ik.mle(mixed)
 
@@ -283,7 +282,7 @@ def test_each_group_knows_what_was_dropped_of_its_own_rows(kind, mechanisms, wei
         alone = ik.Tally.from_table(rows, mechanisms, **options)
         assert dict(tally.dropped) == dict(alone.dropped) != {}
     groups.save(tmp_path / "groups")
-    again = TallyGroups.load(tmp_path / "groups")
+    again = ik.TallyGroups.load(tmp_path / "groups")
     # A missing group, and one of which nothing is left, are in the total alone.
     lost = sum(DIRTY.w[8:]) if weighted else 2
     total = sum(again.values()).dropped

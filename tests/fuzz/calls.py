@@ -32,6 +32,7 @@ MADE = {
     ik.RateDistortion: lambda w: ik.rate_distortion(w.simplex, w.k, beta=w.epsilon),
     ik.Status: lambda w: w.estimate.status,
     ik.Tally: lambda w: w.pooled,
+    ik.TallyGroups: lambda w: ik.TallyGroups(["day"], {1: w.tally, 2: w.pooled}),
     ik.Unfolded: lambda w: ik.unfold(w.counts(w.k + 1), w.matrix),
     attack.Detection: lambda w: attack.detect_poisoning(w.tally, rng=w.rng),
     attack.RobustEstimate: lambda w: attack.robust_mle(w.tally),
@@ -59,8 +60,8 @@ MADE = {
     ik.estimators.Contrast: lambda w: ik.compare(w.tally, w.pooled).difference,
     ik.plan.__globals__["Plans"]: lambda w: ik.plan([w.mechanism, w.other], width=0.1),
 }
-# files have tests of their own, which kill and corrupt; figures are plotting's; the rest asks
-# pandas alone
+# files have tests of their own, which kill and corrupt; figures are plotting's; any key may be
+# looked up in a mapping; the rest asks pandas alone
 LEFT_OUT = {
     "save",
     "load",
@@ -69,6 +70,7 @@ LEFT_OUT = {
     "add_note",
     "with_traceback",
     "count",
+    "get",
     "index",
 }
 # what a mechanism defines and its base class calls, with arrays that are checked

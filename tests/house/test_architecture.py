@@ -437,9 +437,11 @@ def test_what_has_no_example_has_a_sentence():
 
 
 def public_methods(kind):
-    """Functions and properties of a class that a reader sees, by name."""
+    """Functions and properties of a class that a reader sees, by name, but not those of Python."""
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
+        if getattr(member, "__module__", None) == "collections.abc":
+            continue
         wrapped = (property, cached_property, classmethod, staticmethod)
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, wrapped)):
             yield name, getattr(kind, name, member)
