@@ -228,11 +228,18 @@ class Columns:
         value, total = bad[COUNT].to_list()[0], bad[shown_of].to_list()[0]
         # A count too large for its column was replaced by 0 there, so the total is shown.
         value = total if total is not None and total > MAX_COUNT else value
-        shown = "a missing value" if value is None or value != value else repr(value)
+        missing = value is None or value != value
+        shown = "a missing value" if missing else repr(value)
         large = not self.weighted and value is not None and value > MAX_COUNT
         fraction = not self.weighted and not large and value is not None and value > 0
         hint = "; say weighted=True if these are weights" if fraction else ""
         hint = f"; a count is at most {MAX_COUNT}, less than 2^63" if large else hint
+        if missing:
+            # How much such a row stands for is unknown, so `dropped` could not count it.
+            hint = (
+                '; missing="drop" does not cover it: fill it in, or remove its row, which is right '
+                "only if it is like the others"
+            )
         raise ValueError(
             f"column {self.count!r} must hold {self.wanted_counts} from 0 on, but it contains "
             f"{shown}{hint}"

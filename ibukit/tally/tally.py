@@ -322,9 +322,12 @@ class Tally(arguments.ReadOnlyArrays):
             a grid are not. If the mechanism reports points, or cells of a grid without end, a
             report outside the grid is valid, and "keep" counts it as it stands.
         missing : {"raise", "drop"}
-            What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
-            counts unknown and missing reports. What is estimated after "drop" is right only if the
-            reports that were left out are like the others.
+            What to do where the report, the epsilon or the value of `by`, `groups`, `strata` or
+            `clusters` is null or NaN; `dropped` counts unknown and missing reports. What is
+            estimated after "drop" is right only if the reports that were left out are like the
+            others. A missing count or weight is always refused: nobody knows how many reports or
+            people its row stands for, so `dropped` could not count it. A cluster all of whose
+            reports were left out does not count among the clusters of its stratum.
         weighted : bool
             Whether `count` holds weights, as surveys have them: each row is one report, and its
             weight says how many people it stands for; integers are then weights as well. `n` and
@@ -335,8 +338,7 @@ class Tally(arguments.ReadOnlyArrays):
         groups : str or sequence of str, optional
             Columns that name groups of people, such as ``["country", "day"]``. The result is then a
             `TallyGroups`, a mapping from each group (a value, or a tuple of values) to its `Tally`,
-            made in one pass at any number of groups. A missing value of these columns is treated
-            as `missing` says.
+            made in one pass at any number of groups.
         strata, clusters : str or sequence of str, optional
             For weighted reports, columns that name the stratum and the cluster in which a person
             was drawn. Clusters (villages or households, or people who report several times) are

@@ -98,6 +98,24 @@ def test_bad_weights_are_refused(engine, bad):
         ik.Tally.from_table(table, MECHANISM, count="w", weighted=True)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_row_without_a_count_stands_for_is_unknown_so_it_is_refused(engine, weighted):
+    table = ENGINES[engine]({"report": ["car", "bus"], "w": [1.0, None]})
+    with pytest.raises(ValueError, match=r'missing="drop" does not cover it: fill it in, or rem'):
+        ik.Tally.from_table(table, MECHANISM, count="w", weighted=weighted, missing="drop")
+
+
+@pytest.mark.parametrize("column", ["strata", "clusters"])
+def test_a_row_without_a_stratum_or_cluster_is_left_out_with_its_weight(column):
+    table = pd.DataFrame(
+        {"report": ["car", "bus", "bus"], "w": [1, 2, 4], "unit": ["a", None, "b"]}
+    )
+    options = {"count": "w", "weighted": True, column: "unit", "missing": "drop"}
+    tally = ik.Tally.from_table(table, MECHANISM, **options)
+    assert (tally.n, dict(tally.dropped)) == (5.0, {"missing": 2.0})
+
+
 def test_without_being_asked_for_weights_are_refused_with_the_word_for_them():
     table = pd.DataFrame({"report": ["car", "bus"], "w": [1.5, 2.0]})
     with pytest.raises(
