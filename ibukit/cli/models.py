@@ -108,7 +108,8 @@ def alphabet_of(options: argparse.Namespace) -> Alphabet:
         if options.rows is None or options.cols is None:
             raise ValueError("--rows and --cols must be given together")
         if options.bounds is None:
-            return Grid(options.rows, options.cols, options.cell_size or 1.0)
+            side = 1.0 if options.cell_size is None else options.cell_size
+            return Grid(options.rows, options.cols, side)
         south, north, west, east = options.bounds
         return Grid.from_bounds(
             south, north, west, east, options.rows, options.cols, options.cell_size

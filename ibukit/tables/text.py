@@ -46,7 +46,8 @@ class TextFile(ReportTable):
         self.shown = "standard input" if path == "-" else path
         self._path = self._readable_twice(path)
         name = self._path.name.lower().removesuffix(".gz")
-        self.delimiter = delimiter or ("\t" if name.endswith(".tsv") else ",")
+        usual = "\t" if name.endswith(".tsv") else ","
+        self.delimiter = usual if delimiter is None else delimiter
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         with self._bytes() as file:

@@ -296,6 +296,17 @@ BAD = {
     "no alphabet": ("value\n1\n", E, ["--labels", "--k"]),
     "two alphabets": ("value\n1\n", [*AB, "--k", "3"], ["--k does not apply with --labels"]),
     "a grid by halves": ("value\n1\n", [*E, "--rows", "3"], ["--rows and --cols"]),
+    "cells of no size": (
+        "value\n1\n",
+        [*E, "--rows", "2", "--cols", "2", "--cell-size", "0"],
+        ["cell_size", "got 0"],
+    ),
+    "cells of no size between bounds": (
+        "value\n1\n",
+        [*E, "--rows", "2", "--cols", "2", "--cell-size", "0", "--bounds=1,2,3,4"],
+        ["cell_size", "got 0"],
+    ),
+    "nothing between columns": ("value\n1\n", [*K3, "--delimiter", ""], ["delimiter", "''"]),
     "bounds without a grid": ("value\n1\n", [*K3, "--bounds=1,2,3,4"], ["--bounds does not apply"]),
     "fewer than no secrets": ("value\n1\n", [*E, "--k", "-3"], ["--k", "-3"]),
     "steps of no iteration": (
