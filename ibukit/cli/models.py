@@ -220,7 +220,16 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
     _refuse_too_many_values(path, content)
     if not isinstance(content, dict) or not isinstance(content.get("mechanism"), str):
         raise ValueError(f'{path} must hold parameters by name, "mechanism" among them')
+    # YAML has names that are no text, and reads on, off, yes and no as truth values.
+    for key in content:
+        if not isinstance(key, str):
+            raise ValueError(
+                f"{path} must have texts for the names of its parameters, got {brief(key)}: put "
+                "names in quotes"
+            )
     own = {key.replace("-", "_"): value for key, value in content.items()}
+    if len(own) < len(content):
+        raise ValueError(f"{path} must have each parameter once, got {sorted(content)}")
     name: str = own.pop("mechanism")
     kind = named_mechanisms().get(name)
     accepted = set(inspect.signature(kind).parameters) - {"alphabet", "epsilon"} if kind else set()
@@ -230,7 +239,8 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
         if getattr(options, key, None) is not None:
             raise ValueError(f"--{key.replace('_', '-')} must be left out, {path} has it")
         setattr(options, key, _checked(path, key, own.pop(key)))
-    if set(own) - accepted:
+    # An unknown name has no parameters, and is refused by the caller.
+    if kind is not None and set(own) - accepted:
         raise ValueError(
             f"{path} must not have {sorted(set(own) - accepted)}: parameters of {name} are "
             f"{sorted({'epsilon', *OF_ALPHABET, *accepted})}"
@@ -279,12 +289,19 @@ def _checked(path: Path, key: str, value: Any) -> Any:
             f"{path} must have a list of labels, or a text of several labels with commas between "
             f"them, got {brief(value)}; a file of parameters cannot refer to another file"
         )
+    for label in labels:
+        # The text of another value, such as YAML's False for no, would be in no report.
+        if isinstance(label, bool) or not isinstance(label, (str, int, float)):
+            raise ValueError(
+                f"{path} must have texts or numbers for labels, got {brief(label)}: put labels in "
+                "quotes"
+            )
     return [label.strip() if isinstance(label, str) else label for label in labels]
 
 
 def _parameters(path: Path) -> Any:
-    text = path.read_text("utf-8")
     try:
+        text = path.read_text("utf-8")
         if path.suffix == ".json":
             return json.loads(text)
         try:

@@ -110,14 +110,33 @@ def test_a_matrix_has_its_own_secrets_and_level(option, tmp_path, monkeypatch, c
         ("m.json", '{"epsilon": 1}', ["mechanism"]),
         ("m.json", '{"mechanism": "k-rr", "epsilon": 1, "k": 3, "delta": 1}', ["delta", "epsilon"]),
         ("m.json", '{"mechanism": "frog", "epsilon": 1, "k": 3}', ["'frog'", "k-rr"]),
+        ("m.json", '{"mechanism": "frog", "bits": 1, "k": 3}', ["'frog'", "k-rr"]),
+        ("m.yaml", "mechanism: k-rr\n1: 3\n", ["m.yaml must have texts", "got 1:"]),
+        ("m.yaml", "mechanism: k-rr\non: 3\n", ["m.yaml must have texts", "got True:"]),
+        ("m.yaml", "mechanism: k-rr\n2026-11-01: 3\n", ["m.yaml must have texts", "2026, 11"]),
+        (
+            "m.yaml",
+            "mechanism: k-rr\ncell-size: 2\ncell_size: 3\n",
+            ["each parameter once", "'cell-size', 'cell_size'"],
+        ),
+        ("m.yaml", b"mechanism: \xff\n", ["m.yaml cannot be read", "0xff"]),
+        ("m.yaml", "mechanism: k-rr\nk: 3\nepsilon: 2026-11-01\n", ["number for epsilon"]),
+        ("m.yaml", "mechanism: linear-gaussian\nk: 3\nsigma: [1]\n", ["sigma", "got [1]"]),
     ],
 )
 def test_bad_mechanisms_are_named(name, content, words, tmp_path, capsys):
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert main(["check", str(tmp_path / name)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert [word for word in words if word not in error] == []
+
+
+@pytest.mark.parametrize("label", ["no", "2026-11-01", "null", "[a]"])
+def test_labels_that_yaml_reads_as_something_else_are_refused(label, tmp_path, capsys):
+    (tmp_path / "m.yaml").write_text(f"mechanism: k-rr\nepsilon: 1\nlabels: [a, {label}]\n")
+    assert main(["check", str(tmp_path / "m.yaml")]) == 2
+    assert "m.yaml must have texts or numbers for labels" in capsys.readouterr().err
 
 
 # The third report, "U" for unknown, is none of the secrets. Of a test 5 of 100 are positive, whose
