@@ -131,8 +131,9 @@ DOORS = {
         REFUSED,
     ),
     "ibukit estimate": Door(
-        "CSV (gzipped or not), Parquet, or standard input; takes mechanisms by name, from a matrix "
-        "file that names its secrets and reports, or from a file of parameters",
+        "CSV (gzipped or not), Parquet, folders or patterns of such files, or standard input; "
+        "takes mechanisms by name, from a matrix file that names its secrets and reports, or from "
+        "a file of parameters",
         "refused, with an error that names the line, or treated as `Tally.from_table` treats them; "
         "the option `--unknown` decides",
         "refused, with an error that names the line, or left out; the option `--missing` decides",

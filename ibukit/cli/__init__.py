@@ -11,6 +11,11 @@ from collections.abc import Sequence
 from ibukit.cli.arguments import parser
 from ibukit.errors import IbukitError
 
+# Messages of the library name its arguments; here they are options, or nothing.
+OPTIONS = {
+    r'\b(unknown|missing)="(\w+)"': r"--\1 \2",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -35,11 +40,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (IbukitError, ValueError, TypeError, OSError, MemoryError) as error:
-        # Messages of the library name its arguments; here they are options.
-        message = re.sub(r'\b(unknown|missing)="(\w+)"', r"--\1 \2", " ".join(str(error).split()))
-        print(f"ibukit: {message}", file=sys.stderr)
+        print(f"ibukit: {_message(error)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _message(error: Exception) -> str:
+    """Return one line for people who know the command line only."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror is not None:
+        # The text of an error of the system begins with its number.
+        text = error.strerror
+        if error.filename is not None:
+            text = f"{str(error.filename)!r} must be a file that can be opened, got: {text}"
+    text = " ".join(text.split())
+    for words, option in OPTIONS.items():
+        text = re.sub(words, option, text)
+    return text
 
 
 # Each command imports what it needs when it runs, so that `ibukit --version` loads nothing.

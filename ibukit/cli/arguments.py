@@ -65,7 +65,10 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
-        "reports", metavar="REPORTS", help="CSV, also gzipped; Parquet; - for standard input"
+        "reports",
+        metavar="REPORTS",
+        help="CSV, also gzipped; Parquet; a folder of such files, or a pattern of their names in "
+        "quotes, as 'lake/*/part0*'; - for standard input",
     )
     columns = command.add_argument_group("columns")
     columns.add_argument(

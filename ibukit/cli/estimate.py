@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
@@ -10,12 +11,11 @@ from ibukit.cli.models import mechanism_of
 from ibukit.cli.output import check_output, write
 from ibukit.estimators import Gap, Steps, ibu, inv, mle
 from ibukit.tables import TableReports
-from ibukit.tables.paths import PARQUET, data_files
-from ibukit.tables.readers import open_table
+from ibukit.tables.parquet import ParquetFiles
+from ibukit.tables.paths import DataFile, data_files
 from ibukit.tables.table import ReportTable
-from ibukit.tables.text import TextFile
+from ibukit.tables.text import TextFile, TextFiles
 from ibukit.tally.tally import Tally
-from ibukit.tally.tally_groups import TallyGroups
 
 
 def run(options: argparse.Namespace) -> None:
@@ -23,8 +23,12 @@ def run(options: argparse.Namespace) -> None:
     # Options and output are checked first: reading the reports may take long.
     estimator = _estimator(options)
     mechanism = mechanism_of(options)
-    check_output(options.out, groups=options.groups is not None, inputs=_inputs(options))
-    tally = _tally(options, mechanism)
+    files = _files(options.reports)
+    read = [options.reports, options.mechanism, options.labels, *(file.path for file in files)]
+    inputs = [path for path in read if isinstance(path, str)]
+    check_output(options.out, groups=options.groups is not None, inputs=inputs)
+    table = _table(files, mechanism, options)
+    tally = Tally.from_table(table, mechanism, **_columns(options, table))
     estimate = estimator(tally)
     write(estimate, options.interval, options.out)
     print(estimate, file=sys.stderr)
@@ -33,14 +37,12 @@ def run(options: argparse.Namespace) -> None:
         print(f"dropped: {dropped}", file=sys.stderr)
 
 
-def _inputs(options: argparse.Namespace) -> list[str]:
-    """Return the files that are read, of which none may be replaced by the estimate."""
-    named = [options.reports, options.mechanism, options.labels]
-    inputs = [path for path in named if isinstance(path, str)]
-    if options.reports.lower().endswith(PARQUET):
-        # A pattern stands for several.
-        inputs += [file.path for file in data_files([options.reports])]
-    return inputs
+def _files(path: str) -> list[DataFile]:
+    """Return the files that the reports are in: one, those of a folder, or those of a pattern."""
+    file = DataFile(path, {})
+    # A file that is named itself is text unless its name says Parquet, and may be a pipe.
+    alone = path == "-" or (os.path.exists(path) and not os.path.isdir(path))
+    return [file] if alone and not file.columnar else data_files([path])
 
 
 def _estimator(options: argparse.Namespace) -> Any:
@@ -69,23 +71,25 @@ def _estimator(options: argparse.Namespace) -> Any:
     return estimate
 
 
-def _tally(options: argparse.Namespace, mechanism: Any) -> Tally | TallyGroups:
-    path = options.reports
-    if path.lower().endswith(PARQUET):
+def _table(files: list[DataFile], mechanism: Any, options: argparse.Namespace) -> ReportTable:
+    if files[0].columnar:
         if options.delimiter is not None:
             raise ValueError("--delimiter does not apply to Parquet: leave it out")
-        table = open_table(path)
-        return Tally.from_table(table, mechanism, **_columns(options, table))
-    text = TextFile(path, options.delimiter)
-    # A file with a single column may have no line of column names.
-    text.headless = _is_report(text, mechanism, options)
-    return Tally.from_table(text, mechanism, **_columns(options, text))
+        return ParquetFiles(files)
+    texts = []
+    for file in files:
+        text = TextFile(file.path, options.delimiter, file.partition)
+        # A file with a single column may have no line of column names.
+        own = [name for name in text.names if name not in file.partition]
+        text.headless = len(own) == 1 and _is_report(own[0], text, mechanism, options)
+        texts.append(text)
+    return TextFiles(texts)
 
 
 def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
     """Return the arguments of `Tally.from_table` that the options stand for."""
-    groups = None if options.groups is None else options.groups.split(",")
-    others = (options.epsilon_column, options.count_column, *(groups or ()))
+    groups = _names_of_groups(options)
+    others = (options.epsilon_column, options.count_column, *groups)
     report = options.column
     if report is None:
         # By default the reports are in the only column that no other option names.
@@ -101,18 +105,21 @@ def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
         "by": None,
         "unknown": options.unknown,
         "missing": options.missing,
-        "groups": groups,
+        "groups": groups or None,
     }
 
 
-def _is_report(text: TextFile, mechanism: Any, options: argparse.Namespace) -> bool:
+def _names_of_groups(options: argparse.Namespace) -> list[str]:
+    return [] if options.groups is None else options.groups.split(",")
+
+
+def _is_report(first: str, text: TextFile, mechanism: Any, options: argparse.Namespace) -> bool:
     """Return whether the first line is a report instead of the name of the only column."""
-    if (
-        len(text.names) != 1
-        or options.column
-        or options.epsilon_column
-        or options.count_column
-        or options.groups
-    ):
+    # Other columns may be in the names of folders.
+    others = (options.epsilon_column, options.count_column, *_names_of_groups(options))
+    if options.column is not None or first in others:
         return False
-    return TableReports(text, mechanism, report=text.names[0]).takes(text.names[0])
+    if options.epsilon_column is not None:
+        # What counts is which reports there are, and not how likely they are.
+        mechanism = mechanism(1.0)
+    return TableReports(text, mechanism, report=first).takes(first)

@@ -61,6 +61,11 @@ class ParquetFiles(ByDuckDB):
 
         super().__init__(", ".join(paths[:3]), relation)
 
+    @property
+    @override
+    def names(self) -> list[str]:
+        return [name for name in super().names if name != FILE]
+
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         # Columns are matched by name: a column that one file lacks would have missing values there.

@@ -78,6 +78,7 @@ def test_nor_any_other_file_that_is_read(folder, capsys):
     for words, choices in (
         ([*KRR, "--out", "r.parquet"], {"reports": "r.parquet"}),
         ([*KRR, "--out", "r.parquet"], {"reports": "*.parquet"}),
+        ([*KRR, "--out", "r.csv"], {"reports": "r.*v"}),
         (["--out", "m.csv"], {"mechanism": "m.csv"}),
         (["--out", "m.json"], {"mechanism": "m.json"}),
         (["--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv"], {}),
