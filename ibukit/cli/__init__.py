@@ -14,6 +14,10 @@ from ibukit.errors import IbukitError
 # Messages of the library name its arguments; here they are options, or nothing.
 OPTIONS = {
     r'\b(unknown|missing)="(\w+)"': r"--\1 \2",
+    r"; say weighted=True if these are weights": "",
+    r"Grid\.from_bounds\((\S+), (\S+), (\S+), (\S+), n_rows, n_cols\), or Grid\.covering\(.*?\)": (
+        r"--bounds=\1,\2,\3,\4"
+    ),
 }
 
 

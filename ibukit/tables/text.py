@@ -132,7 +132,12 @@ class TextFile(ReportTable):
                 return error
             return None
 
-        if self._chunk is None or error_of(self._chunk) is None:
+        # No line is at fault where the columns or the options alone are refused.
+        if (
+            self._chunk is None
+            or error_of(self._chunk) is None
+            or error_of(self._chunk.iloc[:0]) is not None
+        ):
             return None
         # Bisection for the first row that fails: the rows before `low` pass, those before `high`
         # fail.

@@ -381,6 +381,21 @@ BAD = {
         [*E, "--rows", "2", "--cols", "2", "--cell-size", "0", "--bounds=1,2,3,4"],
         ["cell_size", "got 0"],
     ),
+    "what no line is to blame for": (
+        "value\n1\n",
+        [*K3, "--unknown", "nearest"],
+        ["ibukit: unknown must not be 'nearest'"],
+    ),
+    "a count that is none": (
+        "v,n\na,1\na,1.5\n",
+        [*AB, "--count-column", "n"],
+        ["line 3 of", "whole numbers from 0 on, but it contains 1.5\n"],
+    ),
+    "bounds in another order": (
+        "value\n1\n",
+        [*E, "--rows", "2", "--cols", "2", "--bounds=2,48,3,49"],
+        ["--bounds=48.0,49.0,2.0,3.0. If"],
+    ),
     "nothing between columns": ("value\n1\n", [*K3, "--delimiter", ""], ["delimiter", "''"]),
     "bounds without a grid": ("value\n1\n", [*K3, "--bounds=1,2,3,4"], ["--bounds does not apply"]),
     "fewer than no secrets": ("value\n1\n", [*E, "--k", "-3"], ["--k", "-3"]),
