@@ -19,7 +19,9 @@ from ibukit.estimators.iterative_update import ibu
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 from ibukit.mechanisms.inversion_error import inversion_error
+from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.mixtures.average import average_mechanism
+from ibukit.mechanisms.report_columns import columns_of
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
 
@@ -242,9 +244,11 @@ def _under_average_mechanism(tally: Tally) -> TallyPart:
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
     require_law(mechanisms, "an average of its mechanisms")
     average = average_mechanism(mechanisms, shares)
-    return make_tally_part(
-        average, np.concatenate([part.reports for part in tally.parts]), tally.counts
-    )
+    reports = [part.reports for part in tally.parts]
+    if isinstance(average, MatrixMechanism):
+        # Rows of bits become the numbers of their columns.
+        reports = list(map(columns_of, mechanisms, reports))
+    return make_tally_part(average, np.concatenate(reports), tally.counts)
 
 
 def _squared_error_of_inv(part: TallyPart) -> float:

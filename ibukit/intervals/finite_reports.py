@@ -9,6 +9,7 @@ import numpy as np
 from ibukit._ground.arguments import Ints, readable
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import FiniteMechanism, LinearGeometric
+from ibukit.mechanisms.report_columns import columns_of
 from ibukit.tally.likelihood_rows import require_law
 from ibukit.tally.tally import Tally, TallyPart
 
@@ -61,17 +62,7 @@ def with_listed_reports(tally: Tally) -> Tally:
 
 def codes_of(part: TallyPart) -> Ints:
     """Return the column of the mechanism's matrix that belongs to each report, shape (s,)."""
-    mechanism, reports = require_finite(part.mechanism), part.reports
-    if reports.ndim == 1:
-        return np.asarray(reports, dtype=np.int64)
-    # Reports are rows of bits. To find their columns, a tally counts each possible report as often
-    # as the number of its column says, from 1 on.
-    (every,) = mechanism.tally_counts(np.arange(1, mechanism.m + 1)).parts
-    column = {
-        row.tobytes(): code
-        for row, code in zip(every.reports, (every.counts - 1).tolist(), strict=True)
-    }
-    return np.array([column[row.tobytes()] for row in reports], dtype=np.int64)
+    return columns_of(require_finite(part.mechanism), part.reports)
 
 
 def counts_of_all_reports(part: TallyPart) -> Ints:

@@ -130,6 +130,28 @@ def test_combined_ibu_is_a_weighted_mean(name, steps, rng):
     assert (found.status, found.n_iter) == (ik.Status.STOPPED, 3 * steps)
 
 
+@pytest.mark.parametrize("estimator", [ik.inv, ik.ibu, ik.mle])
+@pytest.mark.parametrize("second", ["bloom", "sketch"])
+@pytest.mark.parametrize("first", ["bloom", "sketch"])
+def test_numbered_rows_of_bits_are_columns_of_the_average_matrix(first, second, estimator, rng):
+    made = {
+        "bloom": lambda q: ik.BloomRappor(4, 8, 1, cohorts=4, f=0.25, p=0.5, q=q),
+        "sketch": lambda q: ik.CountMeanSketch(4, 2 * q, rows=4, width=8),
+    }
+    pool = made[first](0.75), made[second](0.875)
+    drawn = [
+        each.randomize([0, 1, 2, 3, 3] * n, rng) for each, n in zip(pool, (9, 15), strict=True)
+    ]
+    found = ik.combine_mechanisms(sum(map(lambda m, r: m.tally(r), pool, drawn)), estimator)
+    # The columns are in the order of the numbers that a row and its bits spell.
+    rows = np.concatenate(drawn).astype(int)
+    columns = rows @ np.r_[2**8, 2 ** np.arange(8)[::-1]]
+    matrix = np.average([each.matrix() for each in pool], axis=0, weights=[9, 15])
+    counts = np.bincount(columns, minlength=pool[0].m)
+    expected = estimator(ik.MatrixMechanism(matrix, 4).tally_counts(counts))
+    np.testing.assert_allclose(found.distribution, expected.distribution, atol=TIGHT)
+
+
 @pytest.mark.parametrize("name", LISTED)
 def test_likelihood_and_gap_are_those_of_all_reports_through_their_own_mechanisms(name, rng):
     tally, matrices, counts = drawn(name, rng)
