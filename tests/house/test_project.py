@@ -212,6 +212,17 @@ def test_the_citation_file_names_the_five_papers():
         assert any(number in text for text in numbers), number
 
 
+def test_the_entry_for_bibtex_says_what_the_citation_file_says():
+    citation = yaml.safe_load(read("CITATION.cff"))
+    (entry,) = re.findall(r"^@(.*?)^\}", read("book/bibliography.md"), re.MULTILINE | re.DOTALL)
+    assert entry.startswith(f"{citation['type']}{{")
+    fields = dict(re.findall(r"^  (\w+) = \{+(.*?)\}+,$", entry, re.MULTILINE))
+    (year,) = re.findall(r"Copyright \(c\) (\d{4})", read("LICENSE"))
+    authors = " and ".join(author["name"] for author in citation["authors"])
+    wanted = {"author": authors, "title": citation["title"], "version": citation["version"]}
+    assert fields == wanted | {"year": year}
+
+
 @pytest.mark.parametrize("key", FIVE_PAPERS)
 def test_the_bibliography_has_the_five_papers(key):
     (entry,) = re.findall(
