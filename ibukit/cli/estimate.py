@@ -93,7 +93,7 @@ def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
     report = options.column
     if report is None:
         # By default the reports are in the only column that no other option names.
-        report = [name for name in table.names if name not in others]
+        report = list(dict.fromkeys(name for name in table.names if name not in others))
         if len(report) != 1:
             raise ValueError(
                 f"--column must name one of the columns {table.names} of {options.reports}"

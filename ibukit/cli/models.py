@@ -77,7 +77,8 @@ def mechanism_of(options: argparse.Namespace) -> Any:
     if name not in known:
         raise ValueError(
             f"--mechanism must be a matrix (.csv, .npy), parameters (.yaml, .json) or one of "
-            f"{', '.join(sorted(known))}, got {name!r}"
+            f"{', '.join(sorted(known))}, got {name!r}; reports of survey designs are read in "
+            "Python, by Tally.from_table"
         )
     # The constructor tells which parameters it needs; the command line has no list of its own.
     alphabet = alphabet_of(options)

@@ -89,7 +89,8 @@ class TextFile(ReportTable):
         for name in columns.wanted:
             if self.names.count(name) > 1:
                 raise ValueError(
-                    f"{self.shown} must have one column {name!r}, but has {self.names.count(name)}"
+                    f"{self.shown} must have one column {name!r}, but has "
+                    f"{self.names.count(name)}: give each column a name of its own"
                 )
         # The current chunk is kept, so that `find` can search it for the row of an error.
         for chunk in self._chunks():

@@ -266,6 +266,7 @@ BAD = {
     "nothing at all": ("", K3, ["empty"]),
     "two columns": ("a,b\n1,2\n", K3, ["--column", "['a', 'b']"]),
     "no such column": ("a,b\n1,2\n", [*K3, "--column", "c"], ["'c'", "'a', 'b'"]),
+    "the only name twice": ("a,a\n1,2\n", K3, ["one column 'a', but has 2: give each"]),
     "a column twice": ("a,a\n1,2\n", [*K3, "--column", "a"], ["one column 'a'"]),
     "a blank line": ("value\n1\n\n2\n", K3, ["line 3 of", "missing", "--missing drop"]),
     "a blank line after a quoted line break": (

@@ -111,6 +111,11 @@ def test_a_matrix_has_its_own_secrets_and_level(option, tmp_path, monkeypatch, c
         ("m.json", '{"mechanism": "k-rr", "epsilon": 1, "k": 3, "delta": 1}', ["delta", "epsilon"]),
         ("m.json", '{"mechanism": "frog", "epsilon": 1, "k": 3}', ["'frog'", "k-rr"]),
         ("m.json", '{"mechanism": "frog", "bits": 1, "k": 3}', ["'frog'", "k-rr"]),
+        (
+            "m.json",
+            '{"mechanism": "warner", "epsilon": 1}',
+            ["'warner'; reports of survey", "from_table"],
+        ),
         ("m.yaml", "mechanism: k-rr\n1: 3\n", ["m.yaml must have texts", "got 1:"]),
         ("m.yaml", "mechanism: k-rr\non: 3\n", ["m.yaml must have texts", "got True:"]),
         ("m.yaml", "mechanism: k-rr\n2026-11-01: 3\n", ["m.yaml must have texts", "2026, 11"]),
