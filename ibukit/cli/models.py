@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import inspect
+import io
 import json
 import os
 import re
@@ -156,8 +157,7 @@ def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
 
 def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
     """Return the entries, the labels of the secrets, and those of the reports."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
+    rows = rows_of(path)
     if not rows:
         raise ValueError(f"{path} must hold a matrix, but it is empty")
     if len(rows[0][1]) == 1 and _number(rows[0][1][0]) is None:
@@ -198,6 +198,23 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None, list[Any] | None]:
             )
         matrix.append(numbers)
     return matrix, labels, reports
+
+
+def rows_of(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the rows of a CSV file that are not empty, each with the number of its last line."""
+    lines = csv.reader(io.StringIO(text_of(path)))
+    try:
+        return [(lines.line_num, row) for row in lines if row]
+    except csv.Error as error:
+        raise ValueError(f"line {lines.line_num} of {path} cannot be read: {error}") from None
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file; ValueError names a file that is not UTF-8."""
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8, but {error}") from None
 
 
 def _report_labels(names: list[str]) -> list[Any]:
@@ -301,8 +318,8 @@ def _checked(path: Path, key: str, value: Any) -> Any:
 
 
 def _parameters(path: Path) -> Any:
+    text = text_of(path)
     try:
-        text = path.read_text("utf-8")
         if path.suffix == ".json":
             return json.loads(text)
         try:
@@ -323,7 +340,7 @@ def _labels(given: Any) -> list[Any]:
         return [str(label) for label in given]
     # Path.is_file would raise an error for a list of labels that is longer than a name may be.
     if os.path.isfile(given):
-        return Path(given).read_text("utf-8-sig").splitlines()
+        return text_of(Path(given)).splitlines()
     return [label.strip() for label in given.split(",")]
 
 

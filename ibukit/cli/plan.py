@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
-from ibukit.cli.models import mechanism_of
+from ibukit.cli.models import mechanism_of, rows_of
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import normalize
 from ibukit.domain.grid import Grid
@@ -89,8 +88,7 @@ def _region(text: str, alphabet: Alphabet) -> Floats:
 
 def _near(path: Path, alphabet: Alphabet) -> Floats:
     """Return the distribution in a CSV file: labels or cells, then counts or probabilities."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
+    rows = rows_of(path)
     # Cells of a grid have two columns, row and column.
     wide = 2 if isinstance(alphabet, Grid) else 1
     if len(rows) < 2 or len(rows[0][1]) <= wide:

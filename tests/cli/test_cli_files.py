@@ -73,12 +73,18 @@ def test_a_delimiter_holds_for_all_files_of_a_folder(tmp_path, monkeypatch, caps
         (["check", "empty.json"], "empty.json' must be a file that can be opened, got: Is a"),
         (["check", "no.npy"], "'no.npy' must be a file that can be opened, got: No such file"),
         (["plan", "k-rr", "--k", "2", "--epsilon", "1", "--near", "empty"], "got: Is a directory"),
+        (
+            ["plan", "k-rr", "--k", "2", "--epsilon", "1", "--near", "latin"],
+            "latin must be text in",
+        ),
+        (["check", "k-rr", "--labels", "latin", "--epsilon", "1"], "latin must be text in UTF-8"),
     ],
 )
 def test_what_cannot_be_read_is_named(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("empty", "texts", "empty.csv", "empty.json"):
         (tmp_path / name).mkdir()
+    (tmp_path / "latin").write_bytes("Straße,1\n".encode("latin-1"))
     (tmp_path / "texts" / "a.txt").write_text("value\n1\n")
     assert main(words) == 2
     shown = capsys.readouterr().err
