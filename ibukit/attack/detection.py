@@ -27,6 +27,11 @@ MLE_TOL = 1e-9
 # With this many reports or more, numpy cannot draw a half of exact size; each report then goes to
 # one half or the other by the toss of a coin.
 MAX_DIVIDED = 10**9
+# What can be done with a pool of several mechanisms.
+OF_POOLS = (
+    "test each mechanism's tally by itself, with false_alarms divided by their number, or ask "
+    "mle(tally).pool_test() whether they agree"
+)
 # Smallest probability that a ratio is divided by, so that the ratio fits into a double.
 MIN_PROBABILITY = np.finfo(float).tiny
 
@@ -38,7 +43,9 @@ class Detection:
     Attributes
     ----------
     attacked : bool
-        Whether the evidence reached :math:`1/\mathrm{false\_alarms}`.
+        Whether the evidence reached :math:`1/\mathrm{false\_alarms}`. False does not mean that
+        nobody attacked: under k-RR, for instance, few attacks can be seen at all, see the notes of
+        `detect_poisoning`.
     p_value : float
         :math:`\min(1,1/\mathrm{evidence})`. If everybody is honest, it is at most :math:`\alpha`
         with probability at most :math:`\alpha`.
@@ -123,6 +130,13 @@ def detect_poisoning(
     Adversaries who spread over many reports are found only as far as one of these reports stands
     out.
 
+    Nor can any test find adversaries whose reports look like those of other honest people. Where
+    there are as many reports as secrets and the matrix can be inverted, as for k-RR, some
+    distribution explains every vector of report frequencies near the observed one. Adversaries are
+    then found only once they push the estimated share of another secret below 0, and until then a
+    p-value of 1 says nothing about them. If people report at several levels of epsilon,
+    `Estimate.pool_test` finds adversaries who send the same report at each of them.
+
     References
     ----------
     .. [grunwald] Grunwald, de Heide and Koolen, "Safe testing", J. R. Statist. Soc. B 86, 2024.
@@ -140,7 +154,7 @@ def detect_poisoning(
     >>> ik.attack.detect_poisoning(attacked, rng=rng).report
     8
     """
-    part = single_part(tally)
+    part = single_part(tally, OF_POOLS)
     refuse_trials(
         [part.mechanism],
         "a test with a proven level",

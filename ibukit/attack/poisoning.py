@@ -186,7 +186,7 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     >>> ik.attack.poison_outputs(tally, report=2, fraction=0.1).counts
     array([500, 300, 200])
     """
-    part = single_part(tally)
+    part = single_part(tally, "poison the tally of each mechanism, and add the results")
     mechanism: Any = part.mechanism
     if tally.full_alphabet is not None:
         # The part's mechanism covers the span of the reports only.

@@ -160,11 +160,16 @@ def robust_mle(
     exceeds the bounds of all others. The reports are found one by one, and there is no proof that
     no other reports would together fit better.
 
-    Two kinds of adversaries are not found. Those of the first kind spread over so many reports that
-    none of these stands out by itself (in the book's experiment, 1 % of 10,000 reports divided
+    Three kinds of adversaries are not found. Those of the first kind spread over so many reports
+    that none of these stands out by itself (in the book's experiment, 1 % of 10,000 reports divided
     among nine neighbouring places of 165). Those of the second kind, whom no other method finds
     either, keep to the mechanism and lie about their secret: their reports are those of an honest
-    population (`poison_inputs`).
+    population (`poison_inputs`). Those of the third kind send reports that another honest
+    population would send. Where there are as many reports as secrets and the matrix can be
+    inverted, as for k-RR, some distribution explains every vector of report frequencies near the
+    observed one: adversaries are then found only once they push the estimated share of another
+    secret below 0. If people report at several levels of epsilon, `Estimate.pool_test` finds those
+    who send the same report at each of them.
 
     References
     ----------
@@ -182,7 +187,10 @@ def robust_mle(
     >>> ik.mle(attacked).distribution[6:].sum().round(3)
     np.float64(0.074)
     """
-    part = single_part(tally)
+    part = single_part(
+        tally,
+        "take each mechanism's tally by itself, or ask mle(tally).pool_test() whether they agree",
+    )
     require_law([part.mechanism], "what adversaries would gain by a report")
     given = None if threshold is None else arguments.from_zero("threshold", threshold)
     bound = len(part.reports) if most is None else arguments.whole("most", most, 1)

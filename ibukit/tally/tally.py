@@ -816,11 +816,13 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
     return tally
 
 
-def single_part(tally: Tally) -> TallyPart:
-    """Return the one part of a tally whose reports came through one mechanism."""
+def single_part(tally: Tally, instead: str = "use mle, ibu or gibu") -> TallyPart:
+    """Return the one part of a tally whose reports came through one mechanism.
+
+    Pools are refused, and `instead` says what to do with them.
+    """
     if len(check_tally(tally).parts) != 1:
         raise ValueError(
-            "tally must hold reports of one mechanism, but it pools "
-            f"{len(tally.parts)}; use mle, ibu or gibu"
+            f"tally must hold reports of one mechanism, but it pools {len(tally.parts)}; {instead}"
         )
     return tally.parts[0]

@@ -85,7 +85,7 @@ BAD = {
     "outputs: pooled": (
         lambda: ik.attack.poison_outputs(POOLED, 0, 0.1),
         ValueError,
-        "tally .* pools 2",
+        "tally .* pools 2; poison the tally of each",
     ),
     "outputs: report": (
         lambda: ik.attack.poison_outputs(TALLY, 3, 0.1),
@@ -177,7 +177,11 @@ BAD = {
         "target",
     ),
     "robust: no tally": (lambda: ik.attack.robust_mle([1, 2]), TypeError, "tally"),
-    "robust: pooled": (lambda: ik.attack.robust_mle(POOLED), ValueError, "tally .* pools 2"),
+    "robust: pooled": (
+        lambda: ik.attack.robust_mle(POOLED),
+        ValueError,
+        r"tally .* pools 2; .* mle\(tally\)\.pool_test",
+    ),
     "robust: threshold": (
         lambda: ik.attack.robust_mle(TALLY, threshold=-1),
         ValueError,

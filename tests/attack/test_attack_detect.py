@@ -179,3 +179,18 @@ def test_two_reports_are_enough_to_ask(rng):
         found = ik.attack.detect_poisoning(elastic().tally(reports), rng=rng)
         assert not found.attacked
         assert 0.05 < found.p_value <= 1
+
+
+def test_adversaries_under_k_rr_are_found_by_the_pool_that_the_refusal_names(rng):
+    # one mechanism explains them as honest people; several levels contradict each other
+    counts = [5000, 5000, 5000, 1000]
+    mechanisms = [ik.RandomizedResponse(4, epsilon) for epsilon in (0.5, 1, 2)]
+    tallies = [ik.attack.poison_outputs(m.simulate(counts, rng), 3, 0.05) for m in mechanisms]
+    for tally in tallies:
+        found = ik.attack.detect_poisoning(tally, rng=rng)
+        assert not found.attacked
+        assert found.p_value == 1
+    pooled = tallies[0] + tallies[1] + tallies[2]
+    with pytest.raises(ValueError, match=r"each .* by itself, .*or ask mle\(tally\)\.pool_test\("):
+        ik.attack.detect_poisoning(pooled, rng=rng)
+    assert ik.mle(pooled).pool_test().p_value < 1e-6
