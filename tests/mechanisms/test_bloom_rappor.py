@@ -244,3 +244,32 @@ def test_filters_that_tell_nobody_apart_are_refused():
 def test_reports_that_are_no_filters(report, message):
     with pytest.raises(ValueError, match=message):
         SMALL[0].tally([report])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_filters_of_another_program_are_read_by_their_likelihoods(seed, rng):
+    # the other program's functions are those of another seed; the docstring names the way
+    ours, theirs = (ik.BloomRappor(6, 16, 2, 4, 0.2, 0.2, 0.8, seed=each) for each in (0, seed))
+    reports = theirs.randomize([3] * 4000, rng)
+    sets = np.array([theirs.filters(cohort) for cohort in range(4)], dtype=bool)
+    chance = np.where(sets, theirs.p_set, theirs.p_clear)[reports[:, 0]]
+    rows = np.where(reports[:, None, 1:], chance, 1 - chance).prod(axis=2)
+    assert ik.mle(ik.Tally.from_likelihoods(rows)).distribution[3] > 0.99
+    assert ik.mle(ours.tally(reports)).distribution[3] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("family", "way"),
+    [
+        (ik.BloomRappor, "`Tally.from_likelihoods`"),
+        (ik.LocalHashing, "`UnaryEncoding`"),
+        (ik.CountMeanSketch, "`UnaryEncoding`"),
+        (ik.HadamardCountMeanSketch, "`CountMeanSketch`"),
+        (ik.LongitudinalHashing, "`LocalHashing`"),
+    ],
+    ids=lambda case: getattr(case, "__name__", ""),
+)
+def test_hash_families_say_what_to_do_with_those_of_another_program(family, way):
+    described = " ".join(family.__doc__.split())
+    assert "another program's hash functions" in described
+    assert way in described

@@ -28,7 +28,9 @@ class LongitudinalHashing(Memoised, HashedReports):
     randomised by k-RR at `epsilon_inf`. Each round randomises the kept bucket afresh, as in
     `LongitudinalResponse` with g values. So one report has the law of `LocalHashing` at `epsilon`,
     tightly. Reports are simulated, see `Mechanism`; for real people, `keep` draws the seed and the
-    bucket once, without roundings, and `release` draws one report of them in each round.
+    bucket once, without roundings, and `release` draws one report of them in each round. Reports
+    with another program's hash functions are not refused, and give a meaningless estimate: what to
+    do with them is said under `LocalHashing`.
 
     Parameters
     ----------

@@ -48,6 +48,10 @@ class BloomRappor(NumberedBits):
     `Mechanism`.
 
     The hash functions are public and known: the likelihood is that of the whole filter, exactly.
+    Filters of another program's hash functions look the same and are not refused, but the estimate
+    is then meaningless, which `Estimate.fit_test` need not notice. If you know that program's set
+    :math:`B_{x}` of each secret, pass the probabilities above to `Tally.from_likelihoods`, a row
+    for each report.
 
     Parameters
     ----------

@@ -32,7 +32,11 @@ class CountMeanSketch(Sketch, NumberedBits):
     epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     The hash functions are public and known: given them, the likelihood is exact, whichever secrets
-    collide. The published estimator allows for collisions only on average.
+    collide. The published estimator allows for collisions only on average. Reports with another
+    program's hash functions look the same and are not refused, but the estimate is then
+    meaningless, which `Estimate.fit_test` need not notice. For such reports, tell `UnaryEncoding`
+    which secrets each of them supports, as the page *Protocols of other libraries* of the book
+    shows.
 
     Parameters
     ----------

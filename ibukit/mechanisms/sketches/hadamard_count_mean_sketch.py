@@ -29,6 +29,8 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     :math:`\mathrm{rows}\cdot\mathrm{width}\cdot(e^\varepsilon+1)`. These probabilities satisfy
     epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`. The hash
     functions are those of `CountMeanSketch`, public and known, so that the likelihood is exact.
+    Reports with another program's hash functions are not refused, and give a meaningless estimate:
+    what to do with them is said there.
 
     Parameters
     ----------

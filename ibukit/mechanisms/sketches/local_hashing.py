@@ -24,7 +24,10 @@ class LocalHashing(HashedReports):
     Reports are simulated, see `Mechanism`.
 
     The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every
-    machine. With g = 2 this is BLH, with the default g it is OLH.
+    machine. With g = 2 this is BLH, with the default g it is OLH. Seeds of another program's hash
+    functions look the same, and reports with them are not refused, but the estimate is then
+    meaningless, which `Estimate.fit_test` may notice. For such reports, tell `UnaryEncoding` which
+    secrets each of them supports, as the page *Protocols of other libraries* of the book shows.
 
     Parameters
     ----------
