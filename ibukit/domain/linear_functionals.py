@@ -129,17 +129,17 @@ def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
         return LinearFunctionals(len(alphabet), weights_of_districts(of, alphabet))
     weights = weights_of(of, alphabet)
     # A mapping or a vector is one functional; a matrix has one in each row, even if it has one row.
-    single = weights is not None and (_labels(of) is not None or arguments.ndim(of) == 1)
+    single = weights is not None and (isinstance(of, Mapping) or arguments.ndim(of) == 1)
     return LinearFunctionals(len(alphabet), weights, single)
 
 
 def names_of_questions(of: Any, n: int) -> Any:
     """Return a name for each of the n questions of an argument `of` that is not None.
 
-    Districts are named by their index, and labels by themselves, with plus signs between those of a
-    sum; weights are numbered.
+    Districts and the rows of a frame are named by their index, and labels by themselves, with plus
+    signs between those of a sum; weights are numbered.
     """
-    if are_districts(of):
+    if are_districts(of) or _is_frame(of):
         return of.index
     weights = _with_weights(of)
     if isinstance(weights, Mapping) and all(weight == 1 for weight in weights.values()):
@@ -164,8 +164,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     ----------
     of : None, array_like of shape (k,) or (r, k), mapping or Series
         Weights in the alphabet's order, of one functional or of one in each row; truth values are
-        the weights 0 and 1. Mappings and Series have the weights of some labels; other labels have
-        the weight 0.
+        the weights 0 and 1. Mappings and Series have the weights of some labels, and frames a
+        column for each of some labels; other labels have the weight 0.
     alphabet : Alphabet
 
     Raises
@@ -186,7 +186,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     if weights.ndim not in (1, 2) or weights.size == 0 or weights.shape[-1] != k:
         raise AlphabetMismatch(
             f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, "
-            f"{k}), got shape {weights.shape}"
+            f"{k}), got shape {weights.shape}{_hint(alphabet)}"
         )
     # The comparison is written so that NaN also counts as bad.
     bad = ~(np.abs(weights) <= MAX_WEIGHT)
@@ -226,9 +226,22 @@ def _texts(of: Any) -> list[Any]:
     return list(listed()) if callable(listed) else []
 
 
+def _is_frame(of: Any) -> bool:
+    """Return whether an argument is a frame: an index of questions, and columns of labels."""
+    return all(hasattr(of, name) for name in ("columns", "index", "to_numpy"))
+
+
+def _hint(alphabet: Alphabet) -> str:
+    """Return how a label that is no text is asked for; such labels would be taken for weights."""
+    first = alphabet.labels_of(np.arange(1)).tolist()[0]
+    label = tuple(first) if isinstance(first, list) else first
+    return "" if isinstance(label, str) else f"; a label goes into a mapping: of={{{label!r}: 1}}"
+
+
 def _labels(of: Any) -> Any:
-    # Mappings have keys, and a pandas Series an index; nothing else has labels.
-    labels = list(of) if isinstance(of, Mapping) else getattr(of, "index", None)
+    # Mappings have keys, a pandas Series an index, and a frame columns; nothing else has labels.
+    names = "columns" if _is_frame(of) else "index"
+    labels = list(of) if isinstance(of, Mapping) else getattr(of, names, None)
     # Lists have a method called index.
     return None if callable(labels) else labels
 
@@ -238,13 +251,9 @@ def _numbers(of: Any) -> Floats:
 
 
 def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
-    if getattr(values, "ndim", 1) != 1:
-        raise ValueError(
-            "of must be an array, a Series or a mapping, got a frame: take frame.to_numpy(), in "
-            "order"
-        )
     # Secrets that are not named have the weight 0.
     places = codes_of_index("of", list(labels), alphabet, ALIGNED_HINT)
-    weights = np.zeros(len(alphabet))
-    weights[places] = _numbers(values)
+    numbers = _numbers(values.to_numpy() if _is_frame(values) else values)
+    weights = np.zeros((*numbers.shape[:-1], len(alphabet)))
+    weights[..., places] = numbers
     return weights

@@ -468,9 +468,11 @@ class Estimate(ReadOnlyArrays):
             Weights of the sum :math:`w \cdot \theta`: those of one functional, or of one in each
             row; truth values count as 0 and 1. A mapping has the weights of some labels; labels
             that are strings, as in ``["bike", "bus"]``, stand for the sum of their probabilities;
-            labels of other types go into a mapping, as in ``{20: 1, 21: 1}``. A GeoDataFrame of
-            districts weighs the cells of a grid by the share of their area, a row for each
-            district. None, the default, asks for every probability; these are computed only once.
+            labels of other types go into a mapping, as in ``{20: 1, 21: 1}``. A DataFrame has a
+            column for each of some labels and a row for each sum. A GeoDataFrame of districts
+            weighs the cells of a grid by the share of their area, a row for each district. The
+            index of either names the rows of tables: ``districts.set_index("name")``. None, the
+            default, asks for every probability; these are computed only once.
         target : {"distribution", "frequencies"}
             Whether to give the errors of an estimate of the distribution that people come from, or
             of these people's own frequencies F. The latter are smaller: their square is

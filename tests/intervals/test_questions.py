@@ -2,7 +2,10 @@
 of the distribution, and of the people's own frequencies.
 """
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2
@@ -192,6 +195,37 @@ def test_labels_that_cannot_be_read_are_named(of, words):
     estimate = ik.mle(ik.RandomizedResponse(["bike", "bus", "car"], 2.0).tally_counts([15, 22, 48]))
     with pytest.raises(ValueError, match=words):
         estimate.interval(of=of)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "of", "label"),
+    [
+        (ik.Line(3, 9), 4, 3),
+        (ik.Line(3, 9), [4], 3),
+        ([False, True], True, False),
+        (ik.Grid(2, 3, cell_size=1.0), (0, 1), (0, 0)),
+    ],
+)
+def test_labels_that_are_no_texts_go_into_a_mapping_and_the_refusal_says_so(secrets, of, label):
+    mechanism = ik.RandomizedResponse(secrets, 2.0)
+    estimate = ik.mle(mechanism.tally_counts(np.arange(1, mechanism.k + 1)))
+    with pytest.raises(ik.errors.AlphabetMismatch, match=re.escape(f"of={{{label!r}: 1}}")):
+        estimate.interval(of=of)
+    assert estimate.standard_errors(of={label: 1}) == estimate.standard_errors()[0]
+
+
+def test_questions_in_a_frame_keep_their_names_and_are_aligned_by_its_columns():
+    mechanism = ik.RandomizedResponse(ik.Line(3, 6), 2.0)
+    estimate = ik.mle(mechanism.tally_counts([150, 220, 480, 100]))
+    frame = pd.DataFrame({5: [1, 0], 3: [1, 2]}, index=["odd", "low"])
+    weights = [[1, 0, 1, 0], [2, 0, 0, 0]]
+    np.testing.assert_array_equal(estimate.interval(of=frame), estimate.interval(of=weights))
+    assert estimate.standard_errors(of=frame[:1]).shape == (1,)
+    assert estimate.summary(of=frame).table.index.tolist() == ["odd", "low"]
+    other = mechanism.tally_counts([200, 200, 400, 100])
+    assert ik.compare(estimate.tally, other, of=frame).labels == ("odd", "low")
+    with pytest.raises(ik.errors.AlphabetMismatch, match="contains 50, which is not in"):
+        estimate.interval(of=frame.rename(columns={5: 50}))
 
 
 def test_ends_of_tiny_shares_are_as_precise_as_those_of_large_ones():
