@@ -1,6 +1,7 @@
 """The certificate of a regression, what it refuses, and what it does not depend on."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
@@ -152,6 +153,26 @@ def test_noise_that_fits_a_threshold_between_two_people_is_refused(seed):
     reports = mechanism.randomize(secrets, rng, codes=True)
     with pytest.raises(ik.errors.SeparatedDesign):
         ik.regress(X, reports, mechanism, codes=True)
+
+
+def test_secrets_that_the_reports_do_not_determine_are_not_called_a_fault_of_the_covariates():
+    # Four pairs of answers, of which two samples tell two sums: no column is to blame.
+    rng = np.random.default_rng(0)
+    design = ik.surveys.UnrelatedQuestion(["no", "yes"], p=(0.7, 0.3))
+    n, codes = 2000, rng.choice(4, 2000, p=[0.4, 0.3, 0.2, 0.1])
+    samples = dict(enumerate(design.samples))
+    data = pd.DataFrame({"sample": rng.integers(0, 2, n), "x": rng.normal(size=n)})
+    for place, sample in samples.items():
+        own = data["sample"] == place
+        answers = sample.randomize(codes[own], rng, codes=True)
+        data.loc[own, "answer"] = sample.label_reports(answers)
+    with pytest.raises(ik.errors.SeparatedDesign, match=r"4 secrets.* rank 3.*any X") as told:
+        ik.regress("x", "answer", samples, data, by="sample")
+    assert "leave the column out" not in str(told.value)
+    data["group"] = data["x"] > 0
+    groups = ik.Tally.from_table(data, samples, "answer", by="sample", groups="group")
+    errors = [each.standard_errors(of=design.sensitive) for each in ik.mle(groups).values()]
+    assert np.isfinite(errors).all(), "the advice helps"
 
 
 def test_strong_noise_takes_no_more_steps_than_weak_noise():

@@ -112,7 +112,9 @@ def regress(
         If a column of the design is a combination of others.
     SeparatedDesign
         If the likelihood rises as coefficients go to infinity: some people have an estimated
-        probability of 0 for a secret.
+        probability of 0 for a secret. This may happen with any `X` where the reports do not
+        determine a distribution of the secrets, as in designs of two samples with the two answers
+        of each person as secrets; the message then says so.
     ValueError, TypeError
         If arguments do not fit together, or if a value is missing.
     AlphabetMismatch

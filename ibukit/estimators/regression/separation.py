@@ -49,7 +49,7 @@ def refuse_if_separated(
         ahead = [now.value, *(likelihood.value(coefficients + t * ray) for t in STEPS)]
         behind = min(likelihood.value(coefficients - t * ray) for t in STEPS)
         if (np.diff(ahead) >= -unit).all() and behind < now.value - MIN_RISE * unit:
-            _refuse(ray @ to_covariates.T, names, secrets)
+            _refuse(ray @ to_covariates.T, names, secrets, likelihood)
 
 
 def _rays(
@@ -65,7 +65,16 @@ def _rays(
             yield -ray.reshape(coefficients.shape)
 
 
-def _refuse(ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...]) -> None:
+def _rank(logs: Floats) -> int:
+    """Return how many numbers the reports seen determine in a distribution, its sum included."""
+    rows = np.exp(logs - logs.max(axis=1, keepdims=True))
+    # The reports that were not seen have the rest of the probability.
+    return int(np.linalg.matrix_rank(np.vstack([rows, np.ones(logs.shape[1])])))
+
+
+def _refuse(
+    ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...], likelihood: Likelihood
+) -> None:
     """Raise SeparatedDesign, which names the coefficients that go to infinity."""
     # Entries are compared with the largest one: other coefficients move by rounding only.
     moving = np.argwhere(np.abs(ray) > 1e-3 * np.abs(ray).max())[:3]
@@ -73,8 +82,19 @@ def _refuse(ray: Floats, names: tuple[str, ...], secrets: tuple[object, ...]) ->
         f"{names[j]!r} for {secrets[s]!r} to {'-' if ray[s, j] < 0 else ''}infinity"
         for s, j in moving
     )
+    k, rank = likelihood.log_rows.shape[1], _rank(likelihood.log_rows)
+    if rank < k:
+        why = (
+            f"The reports seen do not determine a distribution of the {k} secrets, as "
+            f"their probabilities have rank {rank}, so this may happen with any X: ask mle of "
+            "groups of people for what they do determine, such as of=design.sensitive"
+        )
+    else:
+        why = (
+            "Some people then have a probability of 0 for a secret: leave the column out, or merge "
+            "categories until each of them occurs with every secret"
+        )
     raise SeparatedDesign(
         "X must not separate the secrets, but the likelihood rises for ever as coefficients grow: "
-        f"{shown}. Some people then have a probability of 0 for a secret: leave the column out, or "
-        "merge categories until each of them occurs with every secret"
+        f"{shown}. {why}"
     )
