@@ -17,7 +17,7 @@ from ibukit.domain.linear_functionals import (
     names_of_questions,
     parse_functionals,
 )
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, WeightsRefused
 from ibukit.estimate import Estimate
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.intervals.comparison.methods import compare_by, has_ratio
@@ -26,6 +26,9 @@ from ibukit.tally.tally import Tally, check_bounded, check_tally
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Methods that need the likelihood of whole counts.
+FOR_COUNTS = ("profile", "guaranteed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +186,7 @@ def compare(
       :math:`w\cdot\theta_1 = w\cdot\theta_2`, with one degree of freedom.
     - ``"wald"``: the difference -+ z standard errors, and its normal p-value. The interval of the
       ratio holds each r for which :math:`|w\cdot\theta_1 - r\,w\cdot\theta_2|` is at most z
-      standard errors [fieller]_.
+      standard errors [fieller]_. This is the only method for weighted tallies, see below.
     - ``"guaranteed"``: both tallies get guaranteed intervals (see `Estimate.interval`) at the level
       :math:`\sqrt{\mathrm{level}}`, and the ends are those of the differences and ratios of these
       intervals. The p-value is the least 1 - level at which the two intervals have no value in
@@ -195,6 +198,14 @@ def compare(
     of many reports, at distributions without zeros. Where a share is 0 or nearly so, "profile"
     mostly covers more often than it says; see `Estimate.interval` for what is known, and take
     "guaranteed" where that matters.
+
+    If a tally is weighted, the standard errors are those of the design of the survey, and Student's
+    quantile takes the place of z. Groups of one table, made by one call of `Tally.from_table` with
+    `groups`, have strata, clusters and replicates in common, so the covariance of their estimates
+    is part of the error of the difference. Other tallies are taken for independent, with the
+    degrees of freedom of Welch and Satterthwaite [satterthwaite]_; they are refused where clusters
+    have the same names in both, or where both have replicate weights. People without clusters are
+    not recognised: nobody may be in both tallies.
 
     Parameters
     ----------
@@ -208,6 +219,7 @@ def compare(
         several questions together. If they have to hold together, multiply p-values by the number
         of questions, or divide 1 - level by this number (Bonferroni).
     method : {"profile", "wald", "guaranteed"}
+        Weighted tallies are compared by "wald" only.
     **options
         Options of "guaranteed": by=None, seed=0, and the further options of `by`, as
         `Estimate.interval` takes them.
@@ -227,10 +239,16 @@ def compare(
         and 1.
     TooLarge
         If the alphabet is unbounded, or if the comparison would take hours.
+    WeightsRefused
+        If a tally is weighted and the method is not "wald"; if only sums of weights are known; if
+        tallies that are not groups of one table have clusters of the same names, or replicate
+        weights; or where `Estimate.standard_errors` raises it.
 
     References
     ----------
     .. [fieller] Fieller, "Some problems in interval estimation", J. R. Statist. Soc. B 16, 1954.
+    .. [satterthwaite] Satterthwaite, "An approximate distribution of estimates of variance
+       components", Biometrics Bulletin 2, 1946.
 
     Examples
     --------
@@ -242,7 +260,7 @@ def compare(
     ...       f"{difference.interval[1]:.3f}, p = {difference.p_value:.1g}")
     -0.131, from -0.188 to -0.074, p = 7e-06
     """
-    tallies = _independent(tally_1, tally_2)
+    tallies = _independent(tally_1, tally_2, method)
     level = arguments.fraction("level", level, "()")
     functionals = parse_functionals(of, tallies[0].alphabet)
     estimates = [mle(tally, strict=False) for tally in tallies]
@@ -270,9 +288,17 @@ def compare(
     return Comparison(difference, level, method, labels, ratios, alphabet)
 
 
-def _independent(tally_1: Any, tally_2: Any) -> tuple[Tally, Tally]:
+def _independent(tally_1: Any, tally_2: Any, method: str) -> tuple[Tally, Tally]:
     why = "a comparison must count the secrets beyond the reports"
-    first, second = (check_bounded(check_tally(tally), why) for tally in (tally_1, tally_2))
+    first, second = (
+        check_bounded(check_tally(tally, weighted=True), why, weighted=True)
+        for tally in (tally_1, tally_2)
+    )
+    if (first.weighted or second.weighted) and arguments.is_one_of(method, FOR_COUNTS):
+        raise WeightsRefused(
+            f"method must be 'wald' for weighted tallies, got {method!r}, which takes whole counts "
+            'only: compare(..., method="wald") has the errors of the design of the survey'
+        )
     if first is second:
         raise ValueError(
             "tally_2 must be another sample than tally_1, got the same tally twice: the two must "

@@ -15,3 +15,4 @@ from ibukit.fisher_information.lossy import delta_method_variances as delta_meth
 from ibukit.fisher_information.sandwich import (
     naive_and_design_variances as naive_and_design_variances,
 )
+from ibukit.fisher_information.sandwich import variances_of_differences as variances_of_differences

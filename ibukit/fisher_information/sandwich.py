@@ -99,6 +99,29 @@ def design_covariance(tally: Tally, theta: Floats) -> Floats:
     return covariance
 
 
+def variances_of_differences(
+    one: Tally, other: Tally, theta: Floats, other_theta: Floats, weights: Floats | None
+) -> tuple[Floats, int]:
+    """Return the variances of W . (theta - other_theta) for groups of one table, shape (r,).
+
+    Also return the degrees of freedom of the design that both have in common.
+    """
+    surveys, at = [_survey_of(one), _survey_of(other)], np.arange(len(one.counts))
+    both = Survey.joined(surveys, [at, len(at) + np.arange(len(other.counts))])
+    weights = np.eye(one.k) if weights is None else weights
+    if len(both.replicates):
+        moved = _replicate_deviations(one, surveys[0]) - _replicate_deviations(other, surveys[1])
+        return both.scale * ((moved @ weights.T) ** 2).sum(axis=0), both.degrees_of_freedom
+    size = max(1, INFLUENCES_AT_ONCE // max(len(both.at), one.k))
+    found = []
+    for start in range(0, len(weights), size):
+        some = weights[start : start + size]
+        ahead = influences(one, theta, some).of_reports
+        behind = influences(other, other_theta, some).of_reports
+        found.append(both.variances(np.hstack([ahead, -behind])))
+    return np.concatenate(found), both.degrees_of_freedom
+
+
 def influences(tally: Tally, theta: Floats, weights: Floats) -> Influences:
     """Return by how much each distinct report moves W . theta, per unit of its weight."""
     if tally.efficiency is not None:

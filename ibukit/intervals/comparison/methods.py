@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 from tqdm import tqdm
 
 from ibukit._ground import arguments
@@ -16,6 +15,7 @@ from ibukit._ground.arguments import Floats, readable
 from ibukit._ground.threads import one_thread
 from ibukit.domain.linear_functionals import LinearFunctionals, normal_quantile
 from ibukit.errors import TooLarge
+from ibukit.intervals.comparison.designs import errors_of_differences
 from ibukit.intervals.comparison.profiles import JointProfile, Sample
 from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.request import Ends, IntervalRequest
@@ -92,29 +92,36 @@ def _profile_row(one: Sample, other: Sample, w: Floats, z: float) -> tuple[float
 
 
 def _wald(first: IntervalRequest, second: IntervalRequest) -> Compared:
-    functionals, z = first.functionals, normal_quantile(first.level)
+    functionals = first.functionals
     (one, error), (other, other_error) = _with_errors(first), _with_errors(second)
-    margin = z * np.hypot(error, other_error)
+    both = errors_of_differences(first, second, error, other_error)
+    z = both.critical_values(first.level)
+    margin = z * both.errors
     lower, upper = one - other - margin, one - other + margin
     # Where both errors are 0, equal values have the p-value 1 and others 0.
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(one == other, 0.0, np.abs(one - other) / np.hypot(error, other_error))
+        scores = np.where(one == other, 0.0, np.abs(one - other) / both.errors)
+    columns = (one, other, z * error, z * other_error, z**2 * both.covariances)
     rows = [
-        (0.0, 0.0, *fieller(u, v, z * e, z * f)) if has_ratio(w) else (0.0, 0.0, math.nan, math.nan)
-        for w, u, v, e, f in zip(functionals.each(), one, other, error, other_error, strict=True)
+        (0.0, 0.0, *fieller(*row)) if has_ratio(w) else (0.0, 0.0, math.nan, math.nan)
+        for w, row in zip(functionals.each(), np.transpose(columns).tolist(), strict=True)
     ]
     _, _, low, high = np.array(rows).T
     ranges = functionals.ranges
     return Compared(
-        (np.maximum(lower, -ranges), np.minimum(upper, ranges)), (low, high), 2 * ndtr(-scores)
+        (np.maximum(lower, -ranges), np.minimum(upper, ranges)),
+        (low, high),
+        both.p_values(scores),
     )
 
 
-def fieller(first: float, second: float, margin: float, other_margin: float) -> tuple[float, float]:
+def fieller(
+    first: float, second: float, margin: float, other_margin: float, shared: float = 0.0
+) -> tuple[float, float]:
     """Return the ratios r >= 0 with |first - r second| <= the margin of this difference.
 
     If `second` is within its margin of 0, the ratios have no upper end. The margin of the
-    difference is the root of margin^2 + r^2 other_margin^2.
+    difference is the root of margin^2 - 2 r shared + r^2 other_margin^2.
 
     Examples
     --------
@@ -124,7 +131,7 @@ def fieller(first: float, second: float, margin: float, other_margin: float) -> 
     if not (math.isfinite(margin) and math.isfinite(other_margin)):
         return 0.0, math.inf
     # a r^2 - 2 b r + c <= 0.
-    a, b = second**2 - other_margin**2, first * second
+    a, b = second**2 - other_margin**2, first * second - shared
     c = first**2 - margin**2
     root = math.sqrt(max(b * b - a * c, 0.0))
     # Without cancellation: the smaller root if a > 0, else the only root that is positive.
