@@ -361,7 +361,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
             If True, reports that can be listed are places 0..m-1 in their list instead of labels.
         weighted : bool
             Whether `counts` may be weights, that is, any numbers that are not negative;
-            `tally_counts` says what weights do to standard errors.
+            `Tally.from_table` says what weights, and weights of 0, do to standard errors.
 
         Raises
         ------

@@ -109,6 +109,7 @@ class TableReports:
         self.dropped_of: dict[int, dict[str, int]] = {}
         # Codes, counts and owners of reports that can be listed, by the id of their mechanism.
         self._listed: dict[int, tuple[Any, list[tuple[Any, ...]]]] = {}
+        self._unweighted: list[SurveyRows | None] = []
 
     def _check_columns(self) -> None:
         names = self._table.names
@@ -151,6 +152,11 @@ class TableReports:
             codes, counts, owners = map(np.concatenate, columns)
             if counts.any():
                 yield Group(mechanism, codes, counts, True, owners, SurveyRows.joined(surveys))
+
+    @property
+    def unweighted(self) -> SurveyRows | None:
+        """Rows of known reports among which some have weight 0, after `groups`; or None."""
+        return SurveyRows.joined(self._unweighted)
 
     def order(self, mechanism: Any) -> tuple[Any, ...]:
         """Return the place of a mechanism, the same in whatever order an engine reads rows."""
@@ -228,6 +234,8 @@ class TableReports:
         # Unknown reports have been refused, or counted as dropped.
         reports, counts, owners = reports[known], counts[known], owners[known]
         survey = None if piece.survey is None else piece.survey.take(rows[known])
+        # People without weight make no report of a tally, but belong to its sample.
+        self._unweighted.append(None if survey is None else survey.unweighted)
         if alphabet is not None:
             pieces = self._listed.setdefault(id(mechanism), (mechanism, []))[1]
             pieces.append((reports, counts, owners, survey))

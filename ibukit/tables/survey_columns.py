@@ -16,7 +16,7 @@ from ibukit._ground.arguments import Floats, Ints
 
 # Names of the columns while they are counted.
 STRATUM, CLUSTER, REPLICATE = "stratum", "cluster", "replicate"
-ROWS, SQUARE, DEVIATION = "rows", "square", "deviation"
+ROWS, SQUARE, DEVIATION, PEOPLE = "rows", "square", "deviation", "people"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SurveyColumns:
     def sums(self) -> list[str]:
         """Internal names of the columns that are added up beside the weights."""
         replicates = [f"{REPLICATE}{i}" for i in range(len(self.replicates))]
-        return [ROWS, SQUARE, DEVIATION, *replicates]
+        return [ROWS, SQUARE, DEVIATION, PEOPLE, *replicates]
 
     def named(self) -> list[Any]:
         """Return the columns under internal names."""
@@ -80,6 +80,7 @@ class SurveyColumns:
             (w > 0).cast(nw.Float64).alias(ROWS),
             (w * w).alias(SQUARE),
             deviation.alias(DEVIATION),
+            (w >= 0).cast(nw.Float64).alias(PEOPLE),
         )
 
 
@@ -93,9 +94,9 @@ class SurveyRows:
     Parameters
     ----------
     strata, clusters : ndarray of str, shape (s,), or None
-    sums : ndarray, shape (3 + R, s)
-        Number of reports, sum of squared weights, sum of squared deviations of the replicate
-        weights, and the sum of each replicate weight.
+    sums : ndarray, shape (4 + R, s)
+        Number of reports of positive weight, sum of squared weights, sum of squared deviations of
+        the replicate weights, number of all rows, and the sum of each replicate weight.
     """
 
     strata: NDArray[Any] | None
@@ -111,6 +112,12 @@ class SurveyRows:
                 "missing, negative or infinite value"
             )
         return cls(_texts(strata), _texts(clusters), sums)
+
+    @property
+    def unweighted(self) -> SurveyRows | None:
+        """The rows among which some have weight 0, or None."""
+        some = self.sums[3] > self.sums[0]
+        return self.take(some) if some.any() else None
 
     def take(self, rows: Ints | NDArray[np.bool_] | slice) -> SurveyRows:
         """Return some of the rows."""

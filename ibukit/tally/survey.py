@@ -15,9 +15,11 @@ centred at 0, as the model assumes.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +31,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.errors import WeightsRefused
 from ibukit.files.json_values import storable
+from ibukit.tally.table_share import TableShare, units_elsewhere
 
 # Number in the place of a cluster for reports that are units of their own.
 NO_CLUSTER = -1
@@ -58,8 +61,8 @@ class Survey(arguments.ReadOnlyArrays):
         Sums of the squared differences between replicate weights and weights.
     strata, clusters : tuple of str
         Names, by which they are recognised when tallies are added.
-    sizes : ndarray of int, shape (len(strata),)
-        Number of units of each stratum in the whole table, of which these reports may be a group.
+    shares : tuple of TableShare
+        The tables of which these reports are parts; their other units belong to the strata, too.
     """
 
     at: Ints
@@ -72,7 +75,7 @@ class Survey(arguments.ReadOnlyArrays):
     deviations: Floats
     strata: tuple[str, ...]
     clusters: tuple[str, ...]
-    sizes: Ints
+    shares: tuple[TableShare, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes, because the sums may come from a file."""
@@ -80,8 +83,8 @@ class Survey(arguments.ReadOnlyArrays):
         vectors = (self.stratum, self.cluster, self.weights, self.squares, self.rows)
         if any(each.shape != e for each in (*vectors, self.deviations)):
             raise ValueError(f"a survey must have vectors of one length, {e[0]}")
-        if self.replicates.shape[1:] != e or self.sizes.shape != (len(self.strata),):
-            raise ValueError("a survey must have a size for each stratum, and replicates by entry")
+        if self.replicates.shape[1:] != e:
+            raise ValueError("a survey must have replicates by entry")
 
     def _refuse_other_content(self) -> None:
         """Raise ValueError for sums that a file may hold, but no weights have."""
@@ -89,7 +92,6 @@ class Survey(arguments.ReadOnlyArrays):
             ("at", self.at, 0, None),
             ("stratum", self.stratum, 0, len(self.strata)),
             ("cluster", self.cluster, NO_CLUSTER, len(self.clusters)),
-            ("sizes", self.sizes, 0, None),
         ):
             beyond = end is not None and (places >= end).any()
             if places.dtype.kind != "i" or (places < least).any() or beyond:
@@ -98,6 +100,8 @@ class Survey(arguments.ReadOnlyArrays):
             sums = getattr(self, name)
             if not np.isfinite(sums).all() or (name != "replicates" and (sums < 0).any()):
                 raise ValueError(f"{name} of a survey must be finite and not negative")
+        if not all(isinstance(share, TableShare) for share in self.shares):
+            raise ValueError("shares of a survey must be those of tables")
 
     @classmethod
     def of_rows(
@@ -130,7 +134,6 @@ class Survey(arguments.ReadOnlyArrays):
             deviations=np.zeros(e) if deviations is None else deviations,
             strata=strata,
             clusters=clusters,
-            sizes=np.zeros(len(strata), dtype=np.int64),
         )
         return found._summed()
 
@@ -154,12 +157,10 @@ class Survey(arguments.ReadOnlyArrays):
             )
         strata, strata_of = _names([name for each in surveys for name in each.strata])
         clusters, clusters_of = _names([name for each in surveys for name in each.clusters])
-        sizes = np.zeros(len(strata), dtype=np.int64)
         h = c = 0
         stratum, cluster = [], []
         for survey in surveys:
             own, ours = len(survey.strata), len(survey.clusters)
-            np.maximum.at(sizes, strata_of[h : h + own], survey.sizes)
             stratum.append(strata_of[h : h + own][survey.stratum])
             # The last place of the list is that of reports without a cluster.
             named = np.r_[clusters_of[c : c + ours], NO_CLUSTER]
@@ -180,15 +181,13 @@ class Survey(arguments.ReadOnlyArrays):
             deviations=column("deviations"),
             strata=strata,
             clusters=clusters,
-            sizes=sizes,
+            shares=tuple(chain.from_iterable(survey.shares for survey in surveys)),
         )
         return found._summed()
 
-    def within(self, table: Survey) -> Self:
-        """Return the survey for a group of a table, the strata of which may have more units."""
-        units = dict(zip(table.strata, table.units.tolist(), strict=True))
-        sizes = np.array([units[name] for name in self.strata], dtype=np.int64)
-        return type(self)(**{**vars_of(self), "sizes": sizes})
+    def sharing(self, *shares: TableShare) -> Self:
+        """Return the survey of reports that are parts of more tables."""
+        return replace(self, shares=(*self.shares, *shares))
 
     def _summed(self) -> Self:
         """Return the survey with one entry for each distinct report, stratum and cluster."""
@@ -286,7 +285,30 @@ class Survey(arguments.ReadOnlyArrays):
         alone = self.cluster == NO_CLUSTER
         here = np.bincount(self.stratum[alone], self.rows[alone], minlength=h)
         here += np.bincount(self._clusters_in_strata[0], minlength=h)
-        return np.maximum(np.rint(here).astype(np.int64), self.sizes)
+        if self.shares:
+            here += self._units_elsewhere()
+        return np.rint(here).astype(np.int64)
+
+    @property
+    def named_clusters(self) -> set[tuple[str, str]]:
+        """Stratum and name of each cluster."""
+        listed = self.cluster != NO_CLUSTER
+        pairs = zip(self.stratum[listed].tolist(), self.cluster[listed].tolist(), strict=True)
+        return {(self.strata[h], self.clusters[c]) for h, c in pairs}
+
+    @property
+    def people(self) -> tuple[tuple[str, int], ...]:
+        """Strata, and number of people of each who have no cluster."""
+        alone = self.cluster == NO_CLUSTER
+        found = np.bincount(self.stratum[alone], self.rows[alone], minlength=len(self.strata))
+        return tuple(zip(self.strata, np.rint(found).astype(np.int64).tolist(), strict=True))
+
+    def _units_elsewhere(self) -> Ints:
+        """Number of units of each stratum that are in the tables, but not among these reports."""
+        people, clusters = units_elsewhere(self.shares)
+        # Strata without one of these reports have nothing to vary.
+        more = people + Counter(stratum for stratum, _ in clusters - self.named_clusters)
+        return np.array([more[name] for name in self.strata], dtype=np.int64)
 
     @cached_property
     def _clusters_in_strata(self) -> tuple[Ints, Ints]:

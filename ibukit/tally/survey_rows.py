@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit.files.canonical_text import fingerprint
 from ibukit.tally.survey import Survey
+from ibukit.tally.table_share import NOBODY, TableShare
 
 
 def with_rows(tally: Any, group: Any) -> Any:
@@ -23,28 +27,64 @@ def with_weights(tally: Any, reports: NDArray[Any], weights: Ints | Floats) -> A
     return _attached(tally, reports, weights, None)
 
 
-def within_table(tallies: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the tallies of the groups of a table, which know how many units each stratum has.
+def within_table(tallies: dict[Any, Any], unweighted: Any) -> dict[Any, Any]:
+    """Return the tallies of the groups of a table, which know the units of its strata.
 
     A group is a domain of the survey, so units without a person of the group belong to its strata,
-    too.
+    too, and people without weight; `unweighted` are the `SurveyRows` of these, or None.
     """
     parts = [part for tally in tallies.values() for part in tally.parts]
     surveys = [part.survey for part in parts if part.counts.dtype.kind == "f"]
     known = [survey for survey in surveys if survey is not None]
     if not known or len(known) < len(parts):
         return tallies
-    # The number of units does not depend on the reports, so all reports may be 0.
-    table = Survey.joined(
-        known, [np.zeros(survey.at.max() + 1, dtype=np.int64) for survey in known]
-    )
+    shared = iter(within(known, None if unweighted is None else _survey_of_nobody(unweighted)))
     return {
         group: type(tally)(
-            tuple(part.with_survey(part.survey.within(table)) for part in tally.parts),
-            tally.full_alphabet,
+            tuple(part.with_survey(next(shared)) for part in tally.parts), tally.full_alphabet
         )
         for group, tally in tallies.items()
     }
+
+
+def within(parts: list[Survey], unweighted: Survey | None) -> list[Survey]:
+    """Return the surveys of the parts of a table, each with its share of all people and clusters.
+
+    `unweighted` are people without weight, who are in none of the parts.
+    """
+    # Replicate weights express the design without units.
+    if any(len(part.replicates) for part in parts):
+        return parts
+    listed = parts if unweighted is None else [*parts, unweighted]
+    # The number of units does not depend on the reports, so all reports may be 0.
+    table = Survey.joined(listed, [np.zeros(each.at.max() + 1, dtype=np.int64) for each in listed])
+    people, clusters = table.people, tuple(sorted(table.named_clusters))
+    with np.errstate(over="ignore"):
+        # Sums of weights that are added in another order differ in their last digits.
+        content = [(each.at, each.rows, each.weights.astype(np.float32)) for each in listed]
+    names = [(each.stratum, each.strata, each.cluster, each.clusters) for each in listed]
+    digest = fingerprint((content, names))
+    return [
+        part.sharing(TableShare(digest, number, people, part.people, clusters))
+        for number, part in enumerate(parts)
+    ]
+
+
+def beside(tally: Any, groups: Mapping[Any, Any]) -> Any:
+    """Return the tally of a group of one table as that of a group of a sum with other tables.
+
+    None of its people are in `groups`, the tallies of these other tables.
+    """
+    other = next(iter(groups.values()), None)
+    # The reports of a sum are pooled only if they are asked for.
+    if other is None or not tally._runs[0].weighted or other.survey is None:
+        return tally
+    survey, absent = tally.parts[0].survey, {each.table: each for each in other.survey.shares}
+    if survey is None or not absent:
+        return tally
+    shares = [replace(share, part=NOBODY, own=()) for share in absent.values()]
+    parts = (tally.parts[0].with_survey(survey.sharing(*shares)), *tally.parts[1:])
+    return type(tally)(parts, tally.full_alphabet)._after_dropping(tally.dropped)
 
 
 def reports_of(group: Any) -> NDArray[Any]:
@@ -63,6 +103,9 @@ def _attached(tally: Any, reports: NDArray[Any], weights: Any, rows: Any) -> Any
         survey = None
     elif rows is None:
         survey = Survey.of_rows(at, weights[seen])
+        if not seen.all():
+            none = np.zeros(np.count_nonzero(~seen), dtype=np.int64)
+            (survey,) = within([survey], Survey.of_rows(none, none.astype(float)))
     else:
         survey = _survey(rows.take(np.flatnonzero(seen)), at, weights[seen])
     return type(tally)((part.with_survey(survey), *tally.parts[1:]), tally.full_alphabet)
@@ -70,7 +113,7 @@ def _attached(tally: Any, reports: NDArray[Any], weights: Any, rows: Any) -> Any
 
 def _survey(rows: Any, at: Ints, weights: Floats) -> Survey:
     """Return the survey of `SurveyRows` of the distinct reports `at`."""
-    n_reports, squares, deviations, *replicates = rows.sums
+    n_reports, squares, deviations, _, *replicates = rows.sums
     return Survey.of_rows(
         at,
         weights,
@@ -80,4 +123,16 @@ def _survey(rows: Any, at: Ints, weights: Floats) -> Survey:
         cluster=None if rows.clusters is None else rows.clusters.tolist(),
         replicates=np.array(replicates) if replicates else None,
         deviations=deviations,
+    )
+
+
+def _survey_of_nobody(rows: Any) -> Survey:
+    """Return the survey of the people without weight in `SurveyRows`."""
+    people = rows.sums[3] - rows.sums[0]
+    return Survey.of_rows(
+        np.zeros(len(people), dtype=np.int64),
+        np.zeros(len(people)),
+        rows=people,
+        stratum=None if rows.strata is None else rows.strata.tolist(),
+        cluster=None if rows.clusters is None else rows.clusters.tolist(),
     )

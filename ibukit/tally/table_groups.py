@@ -34,7 +34,7 @@ def tally_groups(rows: Any, more: dict[str, Any], pool: Callable[[list[Any]], An
         raise none_left(rows.dropped)
     counted = {
         group: tally._after_dropping(rows.dropped_of.get(numbers[group], {}))
-        for group, tally in within_table(tallies).items()
+        for group, tally in within_table(tallies, rows.unweighted).items()
     }
     return TallyGroups(rows.columns.groups, counted, rows.dropped)
 

@@ -32,7 +32,7 @@ from ibukit.tally.part import TallyPart as TallyPart
 from ibukit.tally.part import make_tally_part as make_tally_part
 from ibukit.tally.part import merge_parts, on_alphabet
 from ibukit.tally.survey import Survey
-from ibukit.tally.survey_rows import with_rows
+from ibukit.tally.survey_rows import with_rows, within_table
 from ibukit.tally.table_groups import tally_groups
 from ibukit.tally.tally_groups import TallyGroups
 
@@ -333,8 +333,11 @@ class Tally(arguments.ReadOnlyArrays):
             weight says how many people it stands for; integers are then weights as well. `n` and
             `dropped` are sums of weights. The sums of their squares are kept, so that standard
             errors and intervals are those of the design, see `Estimate.standard_errors`;
-            `effective_n` is the effective number of reports. The number of times that a report was
-            seen is not a weight: for such numbers leave `weighted` out.
+            `effective_n` is the effective number of reports. A row of weight 0 makes no report, but
+            its person and cluster count among those of the sample: the estimate is that of the
+            others, with the standard errors of a group of the sample, as `groups` gives them. The
+            number of times that a report was seen is not a weight: for such numbers leave
+            `weighted` out.
         groups : str or sequence of str, optional
             Columns that name groups of people, such as ``["country", "day"]``. The result is then a
             `TallyGroups`, a mapping from each group (a value, or a tuple of values) to its `Tally`,
@@ -344,7 +347,8 @@ class Tally(arguments.ReadOnlyArrays):
             was drawn. Clusters (villages or households, or people who report several times) are
             drawn independently of each other; the same name in two strata stands for two clusters.
             If there were several stages of sampling, only the first counts. In tallies that are
-            added, strata and clusters of the same name are the same.
+            added, strata and clusters of the same name are the same; people of two tables are
+            different people, and people of two groups of one table are those of one sample.
         replicate_weights : str or sequence of str, optional
             Columns of replicate weights (jackknife, balanced repeated replication, Fay, bootstrap,
             successive differences), each already multiplied by the weight in `count`. The variance
@@ -395,7 +399,10 @@ class Tally(arguments.ReadOnlyArrays):
         }
         if not tallies:
             raise none_left(rows.dropped)
-        return pool([tallies[key] for key in sorted(tallies)])._after_dropping(rows.dropped)
+        whole = pool([tallies[key] for key in sorted(tallies)])
+        if rows.unweighted is not None:
+            whole = within_table({None: whole}, rows.unweighted)[None]
+        return whole._after_dropping(rows.dropped)
 
     @staticmethod
     def from_likelihoods(

@@ -12,6 +12,7 @@ from ibukit._ground.typing import override
 from ibukit.files.json_values import storable
 from ibukit.files.storage import load, save
 from ibukit.tally.dropped_reports import refuse_other_dropped, sum_dropped
+from ibukit.tally.survey_rows import beside
 
 
 @storable
@@ -96,7 +97,9 @@ class TallyGroups(Mapping[Any, Any]):
         tallies = {
             group: self[group] + other[group]
             if group in self and group in other
-            else (self if group in self else other)[group]
+            else beside(self[group], other)
+            if group in self
+            else beside(other[group], self)
             for group in sorted_groups([*self, *(group for group in other if group not in self)])
         }
         return TallyGroups(self.names, tallies, sum_dropped([self.dropped, other.dropped]))

@@ -237,9 +237,12 @@ def test_whole_weights_have_the_estimate_of_repeated_rows_and_zeros_leave_out():
     repeated = ik.regress(X[rows], reports[rows], RR, codes=True)
     assert weighted.coefficients == pytest.approx(repeated.coefficients, abs=1e-8)
     assert weighted.n == repeated.n == weights.sum()
-    # Clusters of the rows of one person give the errors of these people.
+    # Clusters of the rows of one person give the errors of these people, apart from n / (n - 1):
+    # people of weight 0 belong to the sample.
     clustered = ik.regress(X[rows], reports[rows], RR, codes=True, clusters=rows)
-    assert clustered.standard_errors() == pytest.approx(weighted.standard_errors(), rel=1e-6)
+    n = np.count_nonzero(weights)
+    errors = clustered.standard_errors() * np.sqrt(200 / 199 / (n / (n - 1)))
+    assert errors == pytest.approx(weighted.standard_errors(), rel=1e-6)
     groups = np.where(np.arange(200) < 120, "early", "late")
     frame = weighted.predict_groups(groups)
     mean = repeated.predict_groups(groups[rows])

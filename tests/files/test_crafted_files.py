@@ -158,7 +158,7 @@ def weighted():
     return ik.Tally.from_table(pd.DataFrame(rows), LINE, **more)
 
 
-SURVEYS = ("at", "stratum", "cluster", "weights", "squares", "rows", "deviations", "sizes")
+SURVEYS = ("at", "stratum", "cluster", "weights", "squares", "rows", "deviations")
 
 
 @pytest.mark.parametrize("name", SURVEYS)
@@ -176,10 +176,44 @@ def test_weights_that_no_table_has_are_refused(name, change, tmp_path):
         content.arrays[key] = -np.abs(array) - 2 if change == "below" else beyond
 
     changed(path, spoil)
-    # There may be any number of units in a stratum.
-    if (name, change) == ("sizes", "beyond"):
-        assert ik.Tally.load(path).n == 7
-        return
+    with pytest.raises(ik.errors.ForeignFile, match="the content of"):
+        ik.Tally.load(path)
+
+
+SHARES = {
+    "a table without a name": {"table": 5},
+    "a part below 0": {"part": -2},
+    "a part that is true": {"part": True},
+    "fewer people than the part has": {"people": [["a", 0], ["b", 9]]},
+    "a number of people that is not whole": {"people": [["a", 9.5], ["b", 9]]},
+    "people without a stratum": {"people": [[5, 9], ["a", 9], ["b", 9]]},
+    "people in a list": {"people": [1, 2]},
+    "a cluster without a name": {"clusters": [["a", 5]]},
+    "a cluster without a stratum": {"clusters": [["a"]]},
+}
+
+
+@pytest.mark.parametrize("what", [*SHARES, "no share"])
+def test_people_that_no_table_has_are_refused(what, tmp_path):
+    path = tmp_path / "tally"
+    tally = ik.Tally.from_table(
+        pd.DataFrame({"report": [0, 1, 2], "w": [1.5, 2, 0], "s": list("aab")}),
+        LINE,
+        count="w",
+        weighted=True,
+        strata="s",
+    )
+    tally.save(path)
+    assert ik.Tally.load(path).survey.shares == tally.survey.shares
+
+    def spoil(content):
+        survey = content.fields["surveys"][0]["arguments"]
+        if what == "no share":
+            survey["shares"] = [{"class": "Line", "arguments": {"first": 0, "last": 2}}]
+        else:
+            survey["shares"][0]["arguments"].update(SHARES[what])
+
+    changed(path, spoil)
     with pytest.raises(ik.errors.ForeignFile, match="the content of"):
         ik.Tally.load(path)
 

@@ -128,6 +128,31 @@ def test_without_being_asked_for_weights_are_refused_with_the_word_for_them():
         MECHANISM.tally(["car"], weighted=True)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("groups", [None, "g"])
+def test_every_engine_counts_people_of_weight_0_in_the_sample(engine, groups):
+    data = survey()
+    weights = [w * (i % 3 > 0) for i, w in enumerate(data["w"])]
+    units = {"s": ["ab"[i % 2] for i in range(200)], "g": ["xyz"[i % 3] for i in range(200)]}
+    epsilons = {"eps": [1.0 + (i % 3 > 0) for i in range(200)]}
+    found = ik.Tally.from_table(
+        ENGINES[engine](data | units | epsilons | {"w": weights}),
+        lambda eps: ik.RandomizedResponse(LABELS, eps),
+        epsilon="eps",
+        count="w",
+        weighted=True,
+        strata="s",
+        groups=groups,
+        unknown="drop",
+        missing="drop",
+    )
+    known = [report in LABELS for report in data["report"]]
+    for tally in [found] if groups is None else found.values():
+        assert tally.survey.units.tolist() == [sum(known[::2]), sum(known[1::2])]
+    # A group of people without weight has no tally, and neither has their mechanism.
+    assert groups is None or list(found) == ["y", "z"]
+
+
 @pytest.mark.parametrize("role", ["strata", "clusters"])
 def test_a_row_without_its_stratum_or_cluster_is_missing(role):
     table = pd.DataFrame({"report": LABELS * 2, "w": [1.0, 2, 3, 4, 5, 6]})

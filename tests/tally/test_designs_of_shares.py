@@ -4,6 +4,7 @@ With Warner's design of probability p the share is (y - (1 - p)) / (2 p - 1), y 
 the reports, so its errors are those of a mean divided by 2 p - 1.
 """
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -98,6 +99,103 @@ def test_a_group_is_a_domain_whose_strata_keep_the_units_without_its_people():
     assert groups["f"].standard_errors()[1] == pytest.approx(np.sqrt(variance) / FACTOR, rel=1e-6)
     alone = share(women, strata="stratum", clusters="cluster")
     assert alone.standard_errors()[1] != pytest.approx(np.sqrt(variance) / FACTOR, rel=1e-3)
+
+
+DESIGNS = [
+    {},
+    {"strata": "stratum"},
+    {"clusters": "cluster"},
+    {"strata": "stratum", "clusters": "cluster"},
+]
+
+
+def groups_of(frame, options):
+    return ik.Tally.from_table(frame, DESIGN, count="w", weighted=True, groups="sex", **options)
+
+
+def kept(thing, folder):
+    """Return what comes back from a file."""
+    thing.save(folder / "kept")
+    return type(thing).load(folder / "kept")
+
+
+def domain_error(frame, sex, options):
+    """The linearised error of the share of a group; other people have residuals of 0."""
+    here = frame.sex == sex
+    mean = np.average(frame.y[here], weights=frame.w[here])
+    rows = frame.assign(u=frame.w * here * (frame.y - mean) / frame.w[here].sum(), all=0)
+    stratum = options.get("strata", "all")
+    units = [rows.index] if "clusters" not in options else [rows.cluster]
+    totals = rows.groupby([stratum, *units]).u.sum()
+    variance = sum(
+        len(own) * np.var(own, ddof=1) for _, own in totals.groupby(level=0) if own.any()
+    )
+    return np.sqrt(variance) / FACTOR
+
+
+@pytest.mark.parametrize("options", DESIGNS)
+@pytest.mark.parametrize("n_tables", [2, 7])
+def test_groups_of_tables_that_are_added_are_groups_of_all_their_people(
+    options, n_tables, tmp_path
+):
+    frame = table(9)
+    # The last table lacks men, and clusters have people in several tables.
+    files = [frame[i::n_tables] for i in range(n_tables)]
+    files[-1] = files[-1].assign(sex="f")
+    frame = pd.concat(files)
+    tables = [groups_of(each, options) for each in files]
+    added, again = sum(tables), sum(kept(each, tmp_path) for each in tables[::-1])
+    whole = groups_of(frame, options)
+    for sex in "fm":
+        error = pytest.approx(domain_error(frame, sex, options), rel=1e-6)
+        for groups in (whole, added, again, kept(added, tmp_path)):
+            assert ik.mle(groups[sex]).standard_errors()[1] == error
+            units = groups[sex].survey.units
+            assert units.tolist() == whole[sex].survey.units.tolist()
+    one = ik.mle(sum(each["f"] for each in tables)).standard_errors()
+    assert one[1] == pytest.approx(domain_error(frame, "f", options), rel=1e-6)
+
+
+@pytest.mark.parametrize("options", DESIGNS)
+def test_groups_of_one_table_that_are_added_share_its_people(options, tmp_path):
+    frame = table(10)
+    groups, again = (groups_of(each, options) for each in (frame, frame[::-1]))
+    everybody = share(frame, **options).standard_errors()
+    loaded = pickle.loads(pickle.dumps(kept(again["m"], tmp_path)))
+    for both in (groups["f"] + groups["m"], sum(groups.values()), groups["f"] + loaded):
+        assert ik.mle(both).standard_errors() == pytest.approx(everybody, rel=1e-9)
+    # Two tables of the same content are two tables where one group is of both.
+    twice = groups + again
+    added = share(pd.concat([frame, frame], ignore_index=True), **options).standard_errors()
+    for both in (twice["f"] + twice["m"], sum([*groups.values(), *again.values()])):
+        assert ik.mle(both).standard_errors() == pytest.approx(added, rel=1e-9)
+
+
+@pytest.mark.parametrize("options", DESIGNS)
+def test_people_of_weight_0_outside_a_group_leave_it_the_errors_of_a_group(options):
+    frame = table(11)
+    # Some people of the group have weight 0, too.
+    frame.loc[frame.index % 7 == 0, "w"] = 0.0
+    outside = frame.assign(w=frame.w * (frame.sex == "f"))
+    parts = [outside[i::3] for i in range(3)]
+    with_weights = {"report": "report", "count": "w", "weighted": True, **options}
+    found = [
+        groups_of(frame, options)["f"],
+        sum(groups_of(frame[i::3], options)["f"] for i in range(3)),
+        share(outside, **options).tally,
+        sum(ik.Tally.from_table(part, DESIGN, **with_weights) for part in parts),
+    ]
+    if not options:
+        found.append(DESIGN.tally(outside.report, counts=outside.w, weighted=True))
+    error = domain_error(frame, "f", options)
+    for tally in found:
+        assert ik.mle(tally).standard_errors()[1] == pytest.approx(error, rel=1e-6)
+        assert tally.survey.degrees_of_freedom == found[0].survey.degrees_of_freedom
+        assert tally.survey.n_reports == np.count_nonzero(outside.w)
+    names = {"weights": "w", **options}
+    fitted = ik.regress(np.zeros((len(outside), 0)), "report", DESIGN, outside, **names)
+    errors = fitted.prediction_errors(np.zeros((1, 0)))[0]
+    assert errors[1] == pytest.approx(error, rel=1e-6)
 
 
 def test_profile_intervals_are_those_of_the_deviance_divided_by_the_design_effect():

@@ -79,7 +79,8 @@ def regress(
     weights : array_like, shape (n,), or str, optional
         Weights of a survey, finite and not negative. Standard errors are then those of the design
         (the sandwich). A weight is not a number of equal respondents: give each of these a row of
-        their own.
+        their own. Rows of weight 0 are left out of the estimate, but belong to the sample: give
+        people outside a group the weight 0 for the standard errors of this group.
     strata, clusters : sequence, n labels, or str, optional
         The stratum and the cluster in which each respondent was drawn, as for `Tally.from_table`.
         With either, standard errors are those of the design. People who report several times are

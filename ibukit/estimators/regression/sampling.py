@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
@@ -15,6 +16,7 @@ from ibukit.estimators.regression.likelihood import Likelihood
 from ibukit.estimators.regression.newton import maximise
 from ibukit.estimators.regression.separation import refuse_if_separated
 from ibukit.tally.survey import Survey
+from ibukit.tally.survey_rows import within
 
 MAX_STEPS = 200
 # Largest gradient per report at the maximum of a replicate.
@@ -38,7 +40,7 @@ def survey_of(
     n = len(counted)
     names = {"stratum": ("strata", strata), "cluster": ("clusters", clusters)}
     labels = {
-        key: np.array(list(map(str, labels_of(name, column(name, values, data), n))))[kept].tolist()
+        key: np.array(list(map(str, labels_of(name, column(name, values, data), n))))
         for key, (name, values) in names.items()
         if values is not None
     }
@@ -59,9 +61,19 @@ def survey_of(
         return survey
     if weights is None and not labels:
         return None
-    survey = Survey.of_rows(np.arange(len(kept)), own, **labels)
+    survey = _survey(kept, own, labels)
+    if len(kept) < n:
+        # People without weight belong to the sample, as in the tally of a table.
+        rest = np.flatnonzero(counted == 0)
+        (survey,) = within([survey], _survey(rest, counted[rest], labels))
     survey.refuse_unknown_errors()
     return survey
+
+
+def _survey(rows: Ints, weights: Floats, labels: dict[str, NDArray[Any]]) -> Survey:
+    """Return the survey of some of the rows, which have labels of strata and clusters."""
+    own = {key: values[rows].tolist() for key, values in labels.items()}
+    return Survey.of_rows(np.arange(len(rows)), weights, **own)
 
 
 def _replicate_weights(values: Any, data: Any, n: int) -> Floats:
