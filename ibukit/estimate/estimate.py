@@ -1041,8 +1041,8 @@ class Estimate(ReadOnlyArrays):
         -------
         pandas.DataFrame, shape (n, k)
             A row for each report, with the index of `reports` if they are a Series; a column for
-            each secret. Rows sum to 1. Where reports may get lost, or some of them are background,
-            the probabilities are those for a report that was seen and is not background.
+            each secret. Rows sum to 1. Where reports may get lost, the probabilities are those for
+            a report that was seen.
 
         Raises
         ------

@@ -31,8 +31,12 @@ def secrets_of_reports(
     theta: Floats,
     alphabet: Alphabet,
     index_of: Callable[[Alphabet], pd.Index],
+    background: Floats | None = None,
 ) -> pd.DataFrame:
-    """Return P(secret | report) for each report; `Estimate.given` documents it."""
+    """Return P(secret | report) for each report; `Estimate.given` documents it.
+
+    Over a background, which has a number for each report, `theta` holds numbers of secrets.
+    """
     import pandas as pd
 
     mechanism = _mechanism_of(mechanism, tally, alphabet)
@@ -56,8 +60,12 @@ def secrets_of_reports(
     index = reports.index if isinstance(reports, pd.Series) else None
     distinct, places = np.unique(codes, axis=0, return_inverse=True)
     # A report that arrived was not lost, so its secret is one of those seen.
-    seen = to_seen(theta, efficiency_of(mechanism))
-    probabilities = _posteriors(mechanism, distinct, seen)
+    if background is None:
+        probabilities = _posteriors(mechanism, distinct, to_seen(theta, efficiency_of(mechanism)))
+    else:
+        efficiency = efficiency_of(mechanism)
+        seen = theta if efficiency is None else theta * efficiency
+        probabilities = _posteriors(mechanism, distinct, seen, background[distinct])
     return pd.DataFrame(probabilities[places.reshape(-1)], index, columns=index_of(alphabet))
 
 
@@ -84,14 +92,16 @@ def _mechanism_of(mechanism: Any, tally: Tally | None, alphabet: Alphabet) -> An
     return mechanism
 
 
-def _posteriors(mechanism: Any, reports: NDArray[Any], theta: Floats) -> Floats:
+def _posteriors(
+    mechanism: Any, reports: NDArray[Any], theta: Floats, background: Floats | float = 0.0
+) -> Floats:
     """Return a row for each of the distinct reports."""
     k = len(theta)
     if not len(reports):
         return np.empty((0, k))
     channel = mechanism.channel(reports)
     joint = theta[:, None] * channel.rows(np.arange(k))
-    total = joint.sum(axis=0)
+    total = joint.sum(axis=0) + background
     if not total.all():
         raise ImpossibleReport(
             f"reports has {reports[int(np.argmin(total))]}, to which the estimate gives no "

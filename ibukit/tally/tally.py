@@ -805,9 +805,10 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
             "; from counts and a matrix: unfold(counts, matrix), or "
             "MatrixMechanism(matrix).tally_counts(counts)"
         )
+        none = "; an estimate over a background has no tally" if tally is None else ""
         raise TypeError(
             "tally must be a Tally, as mechanism.tally(reports) makes it, got "
-            f"{type(tally).__name__}" + (hint if hasattr(tally, "__len__") else "")
+            f"{type(tally).__name__}" + (hint if hasattr(tally, "__len__") else none)
         )
     if not lossy and tally.efficiency is not None:
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
+from ibukit.domain.labels import index_of
 from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.errors import NotCertified
 from ibukit.estimate import Estimate
+from ibukit.estimate.secrets_of_reports import secrets_of_reports
 from ibukit.estimators.unfolding.inputs import tally_of
 from ibukit.estimators.unfolding.interval_methods import PoissonIntervals
 from ibukit.fisher_information import (
@@ -25,7 +28,12 @@ from ibukit.identification.maximisers import determined_probabilities
 from ibukit.intervals import IntervalRequest
 from ibukit.intervals.poisson.model import PoissonModel
 from ibukit.intervals.request import Ends
-from ibukit.mechanisms import MatrixMechanism
+from ibukit.mechanisms import MatrixMechanism, Mechanism
+from ibukit.mechanisms.base import require_mechanism
+from ibukit.tally.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Secrets up to which tables over a background have profile intervals, a few seconds.
 MAX_SECRETS_PROFILED_BY_DEFAULT = 100
@@ -188,6 +196,81 @@ class Unfolded(Estimate):
         method = self._method_of(method, functionals)
         lower, upper = self._intervals.of_numbers(functionals, level, method, options)
         return functionals.answer(lower), functionals.answer(upper)
+
+    @override
+    def given(self, reports: Any, mechanism: Mechanism | None = None) -> pd.DataFrame:
+        r"""Return the probabilities of the secret behind each report.
+
+        Without a background they are those of `Estimate.given`. Over a background b they are
+
+        .. math:: P(x\mid z)=\frac{\lambda_x\,M_{xz}}{\sum_y\lambda_y\,M_{yz} + b_z},
+
+        with :math:`\lambda` the `counts`, and what rows lack of 1 is the probability that the
+        report is of the background.
+
+        Parameters
+        ----------
+        reports : sequence, n reports
+        mechanism : Mechanism, optional
+            As for `Estimate.given`; over a background it can only be `mechanism`.
+
+        Returns
+        -------
+        pandas.DataFrame, shape (n, k)
+
+        Raises
+        ------
+        ValueError
+            If there is a background and `mechanism` is another one.
+        AlphabetMismatch, ImpossibleReport, TooLarge
+            As for `Estimate.given`.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> unfolded = ik.unfold([80, 80], [[0.6, 0.2], [0.1, 0.3]], background=[10, 30])
+        >>> print(unfolded.given([0, 1]).round(3))
+        label      0      1
+        0      0.750  0.125
+        1      0.250  0.375
+        """
+        if self.background is None:
+            return super().given(reports, mechanism)
+        if mechanism is not None and require_mechanism(mechanism) != self.mechanism:
+            raise ValueError(
+                "mechanism must be left out over a background, which is known for the reports of "
+                f"{self.mechanism} only, got {mechanism}"
+            )
+        numbers = self.unit * self.counts
+        return secrets_of_reports(
+            reports, self.mechanism, None, numbers, self.alphabet, index_of, self.background
+        )
+
+    @override
+    def certificate(self) -> dict[str, Any]:
+        """Return the certificate of the gap; `Estimate.certificate` says what it holds.
+
+        Raises
+        ------
+        NotCertified
+            If there is a background, or as for `Estimate.certificate`.
+        """
+        if self.background is not None:
+            raise NotCertified(
+                "the certificate needs a tally, and an estimate over a background has no tally: "
+                "its `gap` bounds the likelihood of the Poisson counts"
+            )
+        return super().certificate()
+
+    @override
+    def _known_tally(self, why: str) -> Tally:
+        if self.background is not None:
+            raise ValueError(
+                f"estimate has no tally: {why}, and which of the counts are background is not "
+                "known; compare `observed` with `expected`, or ask for errors and intervals of the "
+                "distribution, which allow for the background"
+            )
+        return super()._known_tally(why)
 
     @override
     def _ends_by(self, request: IntervalRequest, method: str, options: dict[str, Any]) -> Ends:
