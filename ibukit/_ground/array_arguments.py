@@ -133,11 +133,23 @@ def whole_array(name: str, values: Any) -> NDArray[Any]:
     if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
         raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError:
         raise ValueError(
             f"{name} must be a list, an array or a Series, got rows of different lengths"
         ) from None
+    return in_microseconds(array) if array.dtype.kind == "M" else array
+
+
+def in_microseconds(moments: NDArray[Any]) -> NDArray[Any]:
+    """Return moments in the unit of Python's datetime, or as they are if this would round them.
+
+    In other units numpy lists them as dates, or as integers, which are not the same labels.
+    """
+    with np.errstate(over="ignore"):
+        found = moments.astype("M8[us]")
+        same = (found.astype(moments.dtype) == moments) | np.isnat(moments)
+    return found if same.all() else moments
 
 
 def numbers(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
@@ -143,7 +144,15 @@ class Alphabet(arguments.ReadOnlyArrays):
 
     @cached_property
     def _code_of(self) -> dict[Any, int]:
-        return {label: code for code, label in enumerate(self.values.tolist())}
+        codes = {label: code for code, label in enumerate(self.values.tolist())}
+        if self.values.dtype.kind == "M":
+            # Columns of days hold dates, which Python does not count equal to their midnights.
+            codes |= {
+                moment.date(): code
+                for moment, code in codes.items()
+                if isinstance(moment, datetime) and moment.time() == time.min
+            }
+        return codes
 
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of labels, shape (n,).
@@ -178,6 +187,15 @@ class Alphabet(arguments.ReadOnlyArrays):
         # TypeError: a value without a hash, such as a list, cannot be a label.
         except (KeyError, TypeError):
             refuse_missing([arguments.is_missing(label) for label in wanted], name)
+            if any(isinstance(label, np.datetime64) for label in wanted):
+                # Moments of numpy in another unit have another hash than those of Python.
+                wanted = [
+                    arguments.listed(name, np.array([label]))[0]
+                    if isinstance(label, np.datetime64)
+                    else label
+                    for label in wanted
+                ]
+                return self.codes(wanted, name=name)
             # Only after a failure is the first bad label looked for.
             other = next(label for label in wanted if not has_code(self._code_of, label))
             raise AlphabetMismatch(

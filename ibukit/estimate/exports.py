@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
@@ -61,7 +62,7 @@ def _suggestion(label: Any, alphabet: Alphabet) -> str:
         )
     if len(alphabet) > MAX_LABELS_COMPARED:
         return ""
-    known = [text_of(each) for each in alphabet.values]
+    known = [text_of(each) for each in _days(alphabet.values)]
     # Only strings have a meaningful similarity; numbers near each other are not misspelt.
     close = get_close_matches(str(label), known, n=1) if isinstance(label, str) else []
     return f"; did you mean {close[0]!r}?" if close else ""
@@ -70,8 +71,17 @@ def _suggestion(label: Any, alphabet: Alphabet) -> str:
 def plain_labels(alphabet: Alphabet) -> list[Any]:
     """Return the labels as JSON values: dates as text, infinite numbers as "inf" and "-inf"."""
     # numpy writes dates in ISO 8601, which is what readers of JSON expect.
-    labels = alphabet.values.astype(str) if alphabet.values.dtype.kind in "mM" else alphabet.values
+    labels = _days(alphabet.values)
+    labels = labels.astype(str) if labels.dtype.kind in "mM" else labels
     return [finite(label) for label in labels.tolist()]
+
+
+def _days(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are all midnights without the time, other labels as they are."""
+    if labels.dtype.kind != "M":
+        return labels
+    days = labels.astype("M8[D]")
+    return days if (days == labels).all() else labels
 
 
 def finite(value: Any) -> Any:
@@ -91,7 +101,9 @@ def as_html(title: str, alphabet: Alphabet, distribution: Floats) -> str:
         shown = np.argsort(-distribution, kind="stable")[:TOP_ROWS]
     rows = [
         f"<tr><th>{escape(text_of(label))}</th><td>{p:.4g}</td></tr>"
-        for label, p in zip(alphabet.values[shown], distribution[shown].tolist(), strict=True)
+        for label, p in zip(
+            _days(alphabet.values[shown]), distribution[shown].tolist(), strict=True
+        )
     ]
     # The rows that were cut are summed up in one.
     if len(rows) < len(alphabet):

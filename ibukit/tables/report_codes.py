@@ -104,9 +104,9 @@ def number_in(text: str) -> int | float | None:
 def _finder(alphabet: Alphabet, textual: bool) -> Callable[[Any], int]:
     """Return a function from a value to its code, -1 if it has none."""
     labels = alphabet.values.tolist()  # noqa: PD011 -- an alphabet is not a frame
-    code_of = {label: code for code, label in enumerate(labels)}
-    code_of_text = {str(label): code for code, label in enumerate(labels)} if textual else {}
-    if textual and len(code_of_text) < len(labels):
+    code_of = alphabet._code_of
+    code_of_text = {str(label): code for label, code in code_of.items()} if textual else {}
+    if textual and len(code_of_text) < len(code_of):
         twice = next(str(a) for i, a in enumerate(labels) if code_of_text[str(a)] != i)
         raise AlphabetMismatch(
             f"labels must differ as text in a file, but {twice!r} stands for two of them: pass the "

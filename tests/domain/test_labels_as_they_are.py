@@ -218,3 +218,31 @@ def test_two_unicode_forms_of_a_label_are_told_apart():
 def test_what_is_no_alphabet_is_named(labels, words):
     with pytest.raises((ValueError, TypeError), match=words):
         ik.RandomizedResponse(labels, 1.0)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "h", "D", "W", "M", "Y"])
+@pytest.mark.parametrize("kind", [list, np.asarray, pd.Series, pd.DatetimeIndex])
+def test_moments_of_every_unit_are_those_of_an_index(unit, kind, tmp_path):
+    # These two Thursdays, with which weeks of numpy begin, are the first days of years.
+    index = pd.DatetimeIndex(["1970-01-01", "2032-01-01"], name="label")
+    labels = index.to_numpy().astype(f"M8[{unit}]")
+    mechanism = ik.RandomizedResponse(kind(labels), 1.0)
+    assert mechanism.alphabet == ik.Alphabet(index)
+    reports = labels[[0, 1, 1]]
+    days = [moment.date() for moment in pd.DatetimeIndex(reports)]
+    pd.DataFrame({"report": days}).to_csv(tmp_path / "days.csv", index=False)
+    moments = (reports, list(reports), pd.Series(reports), pd.DatetimeIndex(reports), days)
+    for same in moments:
+        assert mechanism.tally(same).counts.tolist() == [1, 2]
+        table = pd.DataFrame({"report": same})
+        assert ik.Tally.from_table(table, mechanism).counts.tolist() == [1, 2]
+    assert ik.Tally.from_table(tmp_path / "days.csv", mechanism).counts.tolist() == [1, 2]
+    tally = mechanism.tally_counts({labels[1]: 2, labels[0]: 1})
+    assert tally.counts.tolist() == [1, 2]
+    estimate = ik.mle(tally)
+    assert estimate[labels[1]] == estimate[index[1]] == estimate.distribution[1]
+    assert ik.emd(estimate, estimate.to_series(), mechanism.alphabet) == 0
+    assert estimate.to_series().index.equals(index)
+    other = np.datetime64("1970-01-01T00:00:00.000000001", "ns")
+    with pytest.raises(ik.errors.AlphabetMismatch, match="not in the alphabet"):
+        mechanism.tally([other])
