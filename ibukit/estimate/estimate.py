@@ -1098,6 +1098,8 @@ class Estimate(ReadOnlyArrays):
         ValueError
             If the estimate has no tally, or the tally has weights, sums of bits or likelihoods,
             which do not say what else might have been observed.
+        TooLarge
+            If the reports lie in partitions that do not say how probable each is.
 
         References
         ----------
@@ -1143,6 +1145,8 @@ class Estimate(ReadOnlyArrays):
         ------
         ValueError
             If the tally has only one mechanism, and as `fit_test`.
+        TooLarge
+            As for `fit_test`.
 
         See Also
         --------

@@ -34,7 +34,7 @@ EQUAL_STATISTICS = 1e-4
 
 
 def checked_tally(tally: Tally) -> Tally:
-    """Return a tally if it has counts of reports whose law is known; else raise a named error."""
+    """Return a tally if its reports have known laws and probabilities; else raise an error."""
     if not all(has_likelihood(part.mechanism) for part in tally.parts):
         raise LikelihoodUnknown(
             "tally must hold reports for a test of the model, but it holds sums of their bits: "
@@ -49,6 +49,8 @@ def checked_tally(tally: Tally) -> Tally:
         "a misfit may be an error of the trials, so look at an interval: method='guaranteed' says "
         "if no matrix that the trials allow explains the reports",
     )
+    # Reports in files may not have the factors of their probabilities; the tally then refuses.
+    _ = tally.log_scale
     return tally
 
 

@@ -34,7 +34,8 @@ def findings(tally: Tally) -> Iterator[str]:
     try:
         checked_tally(tally)
     except ValueError:
-        # Weights, likelihoods and sums of bits do not say what else might have been observed.
+        # Weights, likelihoods and sums of bits do not say what else might have been observed, and
+        # files of reports may not say how probable each is.
         return
     is_short = (
         tally.k * len(tally.counts) <= MAX_ENTRIES_DRAWN and len(tally.parts) <= MAX_PARTS_DRAWN

@@ -58,8 +58,9 @@ class PartitionedPart(TallyPart):
         # Only the sum of the logarithms is kept. If it is 0, all factors are 1.
         if self.log_offset:
             raise TooLarge(
-                f"the factors of the {self.n} reports of this tally are not in memory, only their "
-                "product"
+                f"the {self.n} reports of this tally are not in memory, and this needs the "
+                "probability of each: take mechanism.tally(rows), for which a random part of the "
+                "rows will do if all are too many"
             )
         return np.broadcast_to(0.0, self.counts.shape)
 

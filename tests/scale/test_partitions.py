@@ -166,7 +166,7 @@ def test_factors_left_out_are_in_the_likelihood():
         spread.operator.score(ik.ibu(memory, stop=ik.Steps(2)).distribution, spread.counts)[0]
         + spread.log_offset
     )
-    with pytest.raises(TooLarge, match="only their product"):
+    with pytest.raises(TooLarge, match="needs the probability of each"):
         _ = spread.parts[0].log_scale
 
 
@@ -204,6 +204,24 @@ def test_what_needs_the_reports_says_so(tmp_path, monkeypatch):
     with pytest.raises(TooLarge, match="the partitions hold 3000 reports, more than"):
         tally.forward(ik.uniform(K))
     assert ik.mle(tally).gap <= 1e-9, "what sums over the reports has no limit"
+
+
+@pytest.mark.parametrize(
+    "mechanism", [ik.HistogramEncoding(4, 1.0), ik.PlanarLaplace(ik.Grid(2, 2), 1.0).of_points]
+)
+def test_summaries_of_files_leave_checks_out_that_need_the_probability_of_each_report(
+    tmp_path, mechanism
+):
+    rng = np.random.default_rng(0)
+    secrets = mechanism.alphabet.labels_of(np.arange(300) % 4)
+    np.save(tmp_path / "reports.npy", mechanism.randomize(secrets, rng))
+    found = ik.mle(scale.tally(tmp_path / "reports.npy", mechanism))
+    # A pool of them is summarised, too.
+    for estimate in (found, ik.mle(found.tally + mechanism.simulate([1, 2, 3, 4], rng))):
+        assert "do not fit" not in str(estimate.summary(method="wald"))
+        for test in (estimate.fit_test, estimate.pool_test):
+            with pytest.raises(TooLarge, match=r"are not in memory.*take mechanism.tally\(rows\)"):
+                test()
 
 
 def test_a_file_that_changed_between_passes_is_refused(tmp_path):
