@@ -52,9 +52,6 @@ def within(parts: list[Survey], unweighted: Survey | None) -> list[Survey]:
 
     `unweighted` are people without weight, who are in none of the parts.
     """
-    # Replicate weights express the design without units.
-    if any(len(part.replicates) for part in parts):
-        return parts
     listed = parts if unweighted is None else [*parts, unweighted]
     # The number of units does not depend on the reports, so all reports may be 0.
     table = Survey.joined(listed, [np.zeros(each.at.max() + 1, dtype=np.int64) for each in listed])

@@ -151,6 +151,22 @@ def test_weighted_tallies_whose_covariance_is_not_known_are_refused_with_what_to
         ik.compare(sums, other, method="wald")
 
 
+def test_one_group_in_both_tallies_is_refused_and_added_tables_are_compared_as_one():
+    data = drawn(9)
+    groups = tally_of(data, groups="region", **COLUMNS)
+    with pytest.raises(ik.errors.WeightsRefused, match="tallies must hold different people"):
+        ik.compare(groups["north"], groups["north"] + groups["south"], method="wald")
+    half = data["cluster"] < 15
+    added = tally_of(data[half], groups="region", **COLUMNS) + tally_of(
+        data[~half], groups="region", **COLUMNS
+    )
+    one, two = (
+        ik.compare(each["north"], each["south"], of="yes", method="wald")
+        for each in (groups, added)
+    )
+    np.testing.assert_allclose(two.difference.interval, one.difference.interval, rtol=1e-9)
+
+
 @pytest.mark.slow
 def test_intervals_of_differences_between_groups_that_share_clusters_cover_at_their_level():
     """500 surveys: the standard error of a coverage is 1 point. Without the covariance of the

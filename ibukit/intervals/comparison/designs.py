@@ -18,7 +18,8 @@ from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.errors import WeightsRefused
 from ibukit.fisher_information import variances_of_differences
 from ibukit.intervals.request import IntervalRequest
-from ibukit.tally.survey import NO_CLUSTER, Survey
+from ibukit.tally.survey import Survey
+from ibukit.tally.table_share import NOBODY
 from ibukit.tally.tally import Tally
 
 ONE_CALL = "in one table, by one call of Tally.from_table(..., groups=...)"
@@ -76,27 +77,23 @@ def _survey_of(tally: Tally) -> Survey | None:
 
 
 def _of_one_table(one: Survey, other: Survey) -> bool:
-    """Return whether two surveys are groups of one table; refuse those that may overlap.
-
-    The groups of a table know the same number of units of each stratum, which both together do not
-    exceed. Where another survey has strata of the same names and sizes and clusters of the same
-    names, its clusters are taken for the same: their products have the mean 0, so that variances
-    are right on average all the same.
-    """
-    strata = set(one.strata) & set(other.strata)
-    sizes = [dict(zip(each.strata, each.sizes.tolist(), strict=True)) for each in (one, other)]
-    if len(one.replicates) == len(other.replicates) and strata:
-        places = [np.zeros(each.at.max() + 1, dtype=np.int64) for each in (one, other)]
-        both = Survey.joined([one, other], places)
-        units = dict(zip(both.strata, both.units.tolist(), strict=True))
-        if all(sizes[0][name] == sizes[1][name] == units[name] for name in strata):
-            return True
+    """Return whether two surveys are groups of one table; refuse those that may overlap."""
+    parts, others = (
+        {(share.table, share.part) for share in each.shares if share.part != NOBODY}
+        for each in (one, other)
+    )
+    if parts & others:
+        raise WeightsRefused(
+            "tallies must hold different people to be compared, got some of one group in both"
+        )
+    if {table for table, _ in parts} & {table for table, _ in others}:
+        return True
     if len(one.replicates) and len(other.replicates):
         raise WeightsRefused(
             "tallies with replicate weights must be groups of one table to be compared, or their "
             f"replicates are not known to be the same: make them {ONE_CALL}"
         )
-    shared = _clusters(one) & _clusters(other)
+    shared = one.named_clusters & other.named_clusters
     if shared:
         raise WeightsRefused(
             "tallies must be groups of one table to be compared if they have clusters in common, "
@@ -104,11 +101,6 @@ def _of_one_table(one: Survey, other: Survey) -> bool:
             "of separate surveys, give the strata of each survey names of their own, by strata=..."
         )
     return False
-
-
-def _clusters(survey: Survey) -> set[tuple[str, str]]:
-    pairs = zip(survey.stratum.tolist(), survey.cluster.tolist(), strict=True)
-    return {(survey.strata[h], survey.clusters[c]) for h, c in set(pairs) if c != NO_CLUSTER}
 
 
 def _satterthwaite(error: Floats, other_error: Floats, one: float, other: float) -> Floats:
