@@ -15,7 +15,7 @@ nosearch: true
 # All answers on one page
 
 Each chapter asks one question. Here are all the questions, with short answers. The chapters
-compute every number that is named here, and say on what data, and in how many repetitions.
+compute or check every number named here, and say on what data, and in how many repetitions.
 """
 
 

@@ -219,8 +219,8 @@ print(ik.mle(coin.tally_counts([12, 8])).to_frame(level=0.95).round(2))
 
 Allow five minutes to explain, ten to toss and count, and fifteen to compute. Then let the groups
 compare their results and turn the cards over. The numbers below are exact: they are sums of
-binomial probabilities over all outcomes of {N} people. Each of the last three
-columns says in what percentage of classes its heading is true.
+binomial probabilities over all outcomes of {N} people. The last three columns
+are percentages of classes, and their interval is the package's.
 
 {what_to_expect()}
 
