@@ -10,12 +10,14 @@ MAX_EXACT = 2**53
 
 
 def as_line(alphabet: Alphabet | int) -> Line:
-    """Return the line itself, or Line(0, k - 1) for an int k; TypeError for other alphabets."""
+    """Return the line itself, or Line(0, k - 1) for an int k; TypeError for anything else."""
     if isinstance(alphabet, Line):
         return alphabet
-    if isinstance(alphabet, Alphabet):
+    if not arguments.is_whole(type(alphabet)):
         raise TypeError(
-            f"alphabet must be a Line, because the noise adds to integers; got {alphabet!r}"
+            "alphabet must be a Line, or the number k of Line(0, k - 1), because the noise adds to "
+            f"integers; got {arguments.brief(alphabet)}: for integers take Line(first, last), for "
+            "other labels a mechanism over labels, such as RandomizedResponse"
         )
     return Line(0, arguments.whole("alphabet", alphabet, 1, 2**63) - 1)
 
