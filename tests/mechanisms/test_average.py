@@ -229,6 +229,13 @@ def test_a_share_of_nothing_changes_nothing():
         np.testing.assert_allclose(average.matrix(), alone.matrix(), rtol=1e-14)
 
 
+@pytest.mark.parametrize("weights", [[0, 1, 0], [0, 0.5, 0.5]])
+def test_k_rrs_without_noise_average_to_one_if_the_others_weigh_nothing(weights):
+    first, *exact = (ik.RandomizedResponse(4, epsilon) for epsilon in (0.1, np.inf, np.inf))
+    assert ik.average_mechanism([first, *exact], weights).epsilon == np.inf
+    assert ik.average_mechanism([first, *exact], [0.5, 0.5, 0]).epsilon < np.inf
+
+
 def test_weights_as_far_off_as_they_may_be_still_make_rows_that_sum_to_one():
     noise = [ik.TruncatedGeometric(4, epsilon) for epsilon in (0.1, 1.0)]
     average = ik.average_mechanism(noise, [0.5, 0.5 + 0.9e-9])

@@ -57,7 +57,8 @@ def average_mechanism(
     -------
     FiniteMechanism
         RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, UnaryEncoding, or
-        MatrixMechanism. If all mechanisms are equal, the first itself.
+        MatrixMechanism. If all mechanisms are equal, the first itself (if its reports can be
+        listed).
 
     Raises
     ------
@@ -104,7 +105,7 @@ def average_mechanism(
         else arguments.distribution("weights", weights, len(finite))
     )
     first = finite[0]
-    # Equal mechanisms need no average, whatever their kind.
+    # Equal mechanisms need no average, whatever the kind of their reports.
     if all(mechanism == first for mechanism in finite):
         return first
     refuse_trials(
@@ -193,6 +194,9 @@ def _average_response(responses: list[RandomizedResponse], weights: Floats) -> f
         (share, response) for share, response in zip(weights, responses, strict=True) if share > 0
     ]
     least = min(response.epsilon for _, response in used)
+    # All of them release the truth, and so does their average.
+    if least == np.inf:
+        return least
     contrast = sum(
         share * response.truth * -np.expm1(-response.epsilon) for share, response in used
     )
