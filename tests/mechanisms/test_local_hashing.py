@@ -7,6 +7,7 @@ import pickle
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -337,6 +338,12 @@ def test_parameters_that_are_refused(arguments, error, message):
         ),
         ([[5.0, 1.0]], TypeError, "reports must be integers, got an array of float64"),
         ([["5", "1"]], TypeError, "reports must be integers"),
+        ([[5, 1], [5, np.nan]], ValueError, "reports has a missing value at index 1"),
+        (
+            pd.DataFrame({"seed": [5, 6], "bucket": pd.array([None, 1], dtype="Int64")}),
+            ValueError,
+            "reports has a missing value at index 0",
+        ),
         (
             [5, 1],
             AlphabetMismatch,

@@ -14,6 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.label_arrays import refuse_missing
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
@@ -132,6 +133,10 @@ class HashedReports(Mechanism):
                 f"reports must be rows (seed, bucket) of shape (n, 2), got shape {values.shape}"
             )
         if values.dtype.kind not in "iu":
+            # A single missing value turns integers into floats or objects.
+            refuse_missing(
+                [any(map(arguments.is_missing, row)) for row in values.tolist()], "reports"
+            )
             raise TypeError(
                 f"reports must be integers, got an array of {values.dtype}: seeds of up to 63 bits "
                 "are not exact in other numbers"

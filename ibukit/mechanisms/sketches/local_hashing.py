@@ -52,7 +52,8 @@ class LocalHashing(HashedReports):
     ValueError
         If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (g - 1)` (where the
         probability of reporting the secret's bucket rounds to 1 in doubles), if `g` is not a whole
-        number of at least 2, or if there are fewer than two secrets.
+        number from 2 to :math:`2^{31} - 1` (with `balanced`, to k), or if there are fewer than two
+        secrets.
     TypeError
         If `balanced` is not True or False.
 
