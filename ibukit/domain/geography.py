@@ -184,6 +184,9 @@ def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
         lambda half: _metres(lon, lon, lat - half, lat + half), n_rows * size, n_rows * start
     )
     step = _half_width(lambda half: _metres(lon - half, lon + half, lat, lat), size, along)
+    # Near a pole no width may be right: the search then leaves the globe.
+    if not math.isfinite(high + step):
+        _refuse_region(box, size)
     n_cols = _cells_across((east - west) / 2 / step)
     if n_rows * n_cols > MAX_LABELS:
         raise TooLarge(

@@ -141,6 +141,7 @@ def test_one_point_has_one_cell():
         ([(-17.0, 179.999)], 5000, ValueError, "cross longitude 180"),
         ([(90.0, 0.0)], 500, ValueError, "cannot contain a pole"),
         ([(89.999, 0.0)], 5000, ValueError, "cannot contain a pole"),
+        ([(89.9999, 0.0), (89.99, 179.0)], 500, ValueError, "cannot contain a pole"),
         (
             [(4_507_523.0, 583_960.0)],
             500,
