@@ -458,6 +458,15 @@ def test_a_matrix_of_counts_is_told_apart_by_who_hands_it_in():
     assert ik.unfold([3, 4, 5], columns.T).total == pytest.approx(12)
 
 
+def test_rows_above_1_are_taken_if_the_caller_says_that_they_are_efficiencies():
+    for matrix in ([[0.6, 0.8], [0.5, 0.7]], [[0.6, 0.3], [0.4, 0.7]]):
+        unfolded = ik.unfold([35, 30], matrix, efficiency=True)
+        np.testing.assert_allclose(unfolded.expected.sum(), 65)
+        np.testing.assert_allclose(unfolded.counts @ matrix, unfolded.expected)
+    with pytest.raises(ik.errors.InvalidDistribution, match="percentages"):
+        ik.unfold([35, 30], [[60, 40], [30, 70]], efficiency=True)
+
+
 def test_a_maximum_that_is_missed(monkeypatch):
     response, background, counts = instance(np.random.default_rng(8))
     monkeypatch.setattr(_poisson, "_composition", lambda m, n, added: (ik.uniform(4), 1))

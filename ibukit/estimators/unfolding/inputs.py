@@ -40,13 +40,14 @@ def read_response(matrix: Any, efficiency: Any) -> tuple[MatrixMechanism, float]
         cells = np.asarray(efficiency)
         efficiency = cells.ravel() if cells.shape == (secrets.n_rows, secrets.n_cols) else cells
     unit = 1.0
-    if efficiency is None:
+    stated = efficiency is True
+    if efficiency is None or stated:
         rows = read_matrix(matrix).rows
         largest = rows.sum(axis=1).max()
         # Without efficiencies the rows of a Poisson model may sum to more than 1: the numbers of
         # secrets are then in another unit.
         exceeds = 1 + MAX_ROUNDING < largest < math.inf and (rows >= 0).all()
-        if exceeds and not (cause_of_sums(rows) or if_transposed(rows)):
+        if exceeds and not cause_of_sums(rows) and (stated or not if_transposed(rows)):
             unit = float(largest)
             matrix = matrix / unit if hasattr(matrix, "columns") else rows / unit
     mechanism = MatrixMechanism(
