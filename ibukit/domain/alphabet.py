@@ -55,8 +55,8 @@ class Alphabet(arguments.ReadOnlyArrays):
     Raises
     ------
     ValueError
-        If there is no label, if two labels are equal, or if the distances are not those of a
-        metric.
+        If there is no label, if two labels are equal, or if the distances are not symmetric or not
+        zero exactly on the diagonal.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class Alphabet(arguments.ReadOnlyArrays):
             If a label is not in the alphabet.
         ValueError
             If a label is missing (None, NaN, NA, masked): a missing value is never treated as a
-            label.
+            label, unless None is one.
         """
         # A categorical column has its labels once and an index for each row, so k look-ups suffice.
         categories, indices = categories_of(labels)
@@ -240,7 +240,7 @@ class Alphabet(arguments.ReadOnlyArrays):
 
 @dataclass(frozen=True, eq=False)
 class Line(Alphabet):
-    """The integers first..last with :math:`d(x,y)=|x-y|`.
+    r"""The integers first..last with :math:`d(x,y)=|x-y|`.
 
     Parameters
     ----------
@@ -257,7 +257,8 @@ class Line(Alphabet):
     ValueError
         If an end is not a whole number or `last` is below `first`.
     TooLarge
-        If the length, values, codes or distances of a line without an end are asked for.
+        If a line with ends has more than :math:`2^{28}` integers, or if the length, values, codes
+        or distances of a line without an end are asked for.
 
     Examples
     --------
@@ -347,9 +348,9 @@ class Unbounded:
 
     def _refuse(self, what: str) -> NoReturn:
         raise TooLarge(
-            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Only LinearGeometric "
-            "and PlanarGeometric work without an end, by randomize(labels, rng) and "
-            "tally(reports); estimates are over tally.alphabet"
+            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Only "
+            "LinearGeometric, DiscreteGaussian and PlanarGeometric work without an end, by "
+            "randomize(labels, rng) and tally(reports); estimates are over tally.alphabet"
         )
 
     def __len__(self) -> int:

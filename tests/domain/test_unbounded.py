@@ -39,6 +39,8 @@ def test_what_needs_an_end_says_so(alphabet, asked):
     ) as error:
         asked(alphabet)
     assert repr(alphabet) in str(error.value)
+    # All mechanisms that do work without an end are named.
+    assert "LinearGeometric, DiscreteGaussian and PlanarGeometric work" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,8 @@ class DiscreteGaussian(GaussianNoise):
         epsilon : float
             Nats, at least 0.
         distance : int, optional
-            Distance of the secrets; by default the largest, so that it holds for all pairs.
+            Distance of the secrets; by default the largest, so that it holds for all pairs. There
+            is none, and `TooLarge` is raised, if the alphabet has no end.
         """
         eps = arguments.from_zero("epsilon", epsilon)
         d = self.k - 1 if distance is None else arguments.whole("distance", distance, 0)

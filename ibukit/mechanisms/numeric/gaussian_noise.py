@@ -44,7 +44,8 @@ class GaussianNoise(Mechanism):
         Parameters
         ----------
         distance : float, optional
-            Distance of the secrets; by default the largest, so that it holds for all pairs.
+            Distance of the secrets; by default the largest, so that it holds for all pairs. There
+            is none, and `TooLarge` is raised, if the alphabet has no end.
         """
         return (self._distance(distance) / self.sigma) ** 2 / 2
 
@@ -56,7 +57,8 @@ class GaussianNoise(Mechanism):
         epsilon : float
             Nats, at least 0.
         distance : float, optional
-            Distance of the secrets; by default the largest, so that it holds for all pairs.
+            Distance of the secrets; by default the largest, so that it holds for all pairs. There
+            is none, and `TooLarge` is raised, if the alphabet has no end.
         """
         eps, d = arguments.from_zero("epsilon", epsilon), self._distance(distance)
         if d == 0:
