@@ -487,9 +487,10 @@ class Estimate(ReadOnlyArrays):
         ------
         ValueError
             If the estimate does not know its tally, is off the simplex, or gives probability 0 to a
-            report that was seen; if `of` does not have k finite weights; if reports may be lost and
-            the target is the frequencies; or if reports are weighted and no stratum has two units,
-            or the squares of their weights leave the doubles (the subclass `WeightsRefused`).
+            report that was seen; if `of` does not have k finite weights; if reports may be lost or
+            are weighted and the target is the frequencies; or if reports are weighted and no
+            stratum has two units, or the squares of their weights leave the doubles (the subclass
+            `WeightsRefused`).
         AlphabetMismatch
             If `of` has a label that is not in the alphabet.
         TooLarge
@@ -743,15 +744,15 @@ class Estimate(ReadOnlyArrays):
           that change places, with one split, or by the mean of several splits. "betting" bets
           against each end, with bets designed from a tenth of the reports. Boxes are wide for sums:
           under k-RR of 25 values, epsilon 1 and 100,000 reports, those for the sum of half the
-          shares are 5 to 8 times as wide as the profile's, and those by betting about twice as
-          wide.
+          shares are, with no share near 0, 5 to 7 times as wide as the profile's, and those by
+          betting about twice as wide.
         - ``"credible"``: contains w . theta with probability `level` under the posterior of the
           prior Dirichlet(`alpha`); exact for shares and sums of several shares under k-RR and for
           two secrets, and otherwise mostly found by draws. Do not rely on it where the prior gives
           little weight to the region of the truth and reports are few: with 20 secrets under k-RR,
           epsilon 1, and 1,000 people who all have one secret, the interval of its share contained
-          the truth, 1, in 0 of 40 draws; if half of the people have it, it did so in 3 of 40 draws
-          (in 33 of 40 with alpha=0.5).
+          the truth, 1, in 0 of 400 draws; if half of the people have it and the others all values
+          alike, it did so in 47 of 400 (in 262 of 400 with alpha=0.5).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this
           estimate or, with kind="reports", drawn from the reports. It covers too rarely at the
           boundary. With ``estimator=...`` that function of a tally makes the estimates, instead of
@@ -781,7 +782,9 @@ class Estimate(ReadOnlyArrays):
         "profile", with :math:`z^{2}` times the design effect, which is the variance by the design
         divided by that of as many reports as the weights sum to [rao]_; z is then a quantile of
         Student's distribution, whose degrees of freedom are the numbers of clusters minus strata,
-        or of replicates minus 1. The other methods need whole counts of independent reports.
+        or of replicates minus 1. Where only sums of weights are known (``weighted=True`` in
+        `tally_counts`), there is "wald" alone, without the design. The other methods need whole
+        counts of independent reports.
 
         Parameters
         ----------
@@ -1177,8 +1180,8 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         TypeError
-            If a mechanism is not ibukit's own, if its labels are neither strings nor numbers, or if
-            the reports lie in partitions.
+            If a mechanism is not ibukit's own, if its labels are not strings, numbers or tuples of
+            them, or if the reports lie in partitions.
         ForeignFile
             If there is a folder, a pipe or a device at `path`.
         DataChanged

@@ -99,7 +99,8 @@ def combine_results(
     NotInvertible
         If a mechanism cannot be inverted, for `inv` or for the inverse variances.
     ValueError
-        If `weights` is unknown, or where the estimator raises it.
+        If `weights` is unknown, if reports are weighted (the subclass `WeightsRefused`), or where
+        the estimator raises it.
 
     References
     ----------
@@ -198,7 +199,8 @@ def combine_mechanisms(
         If the average cannot be inverted, though each mechanism may be.
     ValueError
         If unary encodings are to be combined for an estimator other than `inv`: the bits of their
-        average are not those of any encoding, so there is no likelihood to maximise.
+        average are not those of any encoding, so there is no likelihood to maximise; or if reports
+        are weighted (the subclass `WeightsRefused`).
 
     References
     ----------

@@ -235,8 +235,8 @@ def compare(
     AlphabetMismatch
         If the tallies are over different secrets, or where `Estimate.interval` raises it.
     ValueError
-        If both tallies are the same, if the method is none of these, or if `level` is not between 0
-        and 1.
+        If both tallies are the same, if reports may get lost, if the method is none of these, or if
+        `level` is not between 0 and 1.
     TooLarge
         If the alphabet is unbounded, or if the comparison would take hours.
     WeightsRefused

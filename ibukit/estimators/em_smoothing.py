@@ -57,7 +57,8 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     TypeError
         If the secrets are not on a line, or `stop` is not a stopping rule.
     ValueError
-        If `max_iter` is not a whole number, or the line has no end.
+        If `max_iter` is not a whole number, the line has no end, or reports are weighted (the
+        subclass `WeightsRefused`).
 
     References
     ----------

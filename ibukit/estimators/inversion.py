@@ -64,8 +64,10 @@ def inv(tally: Tally | TallyGroups, post: Post = "project") -> Estimate | Estima
     Raises
     ------
     NotInvertible
-        If the rows of the channel matrix are numerically dependent, or the mechanism's reports
-        cannot be listed.
+        If the rows of the channel matrix are numerically dependent, or the mechanism has neither a
+        matrix nor an estimator of its own.
+    WeightsRefused
+        If reports are weighted.
     InvalidDistribution
         If INV-N or Norm-Cut is asked for and v has no positive component (RAPPOR with few reports).
     ValueError

@@ -45,7 +45,7 @@ def mle(
         groups together, and gives one `EstimateGroups`.
     tol : float
         The mean log-likelihood is certified to be within `tol` nats per report of the maximum.
-        Doubles reach about 1e-14.
+        Doubles reach 1e-14 to 1e-12.
     method : str
         "auto" takes the method that suits the tally's mechanisms; ``estimate.method`` says which
         one it was, and why. By name:

@@ -130,7 +130,8 @@ def smooth(
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
-        If `penalty` or `tol` is not a finite number above 0, or `of` is neither of its two words.
+        If `penalty` or `tol` is not a finite number above 0, `of` is neither of its two words, or
+        reports are weighted (the subclass `WeightsRefused`).
 
     Notes
     -----
@@ -275,6 +276,8 @@ def choose_penalty(tally: Tally) -> float:
         If the alphabet has no end; or if it has more than 10,000 elements and a step takes matrices
         of shape (k, k). It does so for all reports but those of one mechanism of geometric noise on
         a line, or of planar noise on a grid.
+    WeightsRefused
+        If reports are weighted.
 
     Notes
     -----

@@ -56,8 +56,8 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     Raises
     ------
     ValueError
-        If `alphabet` is neither an alphabet nor a whole number above 0 (which stands for Line(0,
-        alphabet - 1)), or if a field `epsilon` is not a number above 0.
+        If `alphabet` is neither an alphabet nor labels nor a whole number above 0 (which stands for
+        Line(0, alphabet - 1)), or if a field `epsilon` is not a number above 0.
 
     See Also
     --------
@@ -548,8 +548,8 @@ class FiniteMechanism(Mechanism):
         then those of the weighted likelihood. Standard errors are about right if the weights w of
         all people sum to the effective sample size :math:`(\sum w)^{2} / \sum w^{2}`: scale them to
         this sum first, or divide the errors by the square root of the ratio of that size to
-        :math:`\sum w`. Methods that depend on whole counts (posteriors, `Discrepancy`) refuse
-        weights.
+        :math:`\sum w`. Only `mle`, `ibu` and `gibu` (without `Discrepancy`) and `gap` take weights,
+        and estimates of them have Wald intervals only. Other estimators and posteriors refuse them.
 
         Parameters
         ----------

@@ -58,7 +58,7 @@ class Tally(arguments.ReadOnlyArrays):
         The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between
         the reports: on a line it reaches from the least to the largest report, and in the plane it
         is their bounding box. Any secret outside makes every report less probable than the nearest
-        secret inside does, whatever the (geometric) mechanism. So a maximum likelihood estimate is
+        secret inside does, whatever the mechanism. So a maximum likelihood estimate is
         0 outside, and :math:`g_x = \sum_z q_z M_{xz} / (\theta M)_z` of the certificate is largest
         inside. Hence estimates and gaps over `alphabet` are those over the full alphabet.
 
@@ -354,7 +354,7 @@ class Tally(arguments.ReadOnlyArrays):
             successive differences), each already multiplied by the weight in `count`. The variance
             is :math:`c \sum_r (\hat\theta_r - \hat\theta)^{2}` of the maximum likelihood estimates;
             c is found from the weights, :math:`\sum_i w_i^{2} / \sum_{i,r} (w_{ri} - w_i)^{2}`,
-            which is (R - 1) / R for the jackknife and 1 / R for the bootstrap.
+            which is (R - 1) / R for the jackknife and about 1 / R for the bootstrap.
 
         Raises
         ------
@@ -418,10 +418,10 @@ class Tally(arguments.ReadOnlyArrays):
         secrets is :math:`\sum_z c_z \log \sum_x L_{zx}\,\theta_x`, up to the factors.
 
         Everything that rests on this likelihood alone works as for other tallies: `mle`, `ibu`,
-        `gibu`, `ems`, `smooth`, `gap`, Wald and profile intervals, posteriors, `theory.mle_set` and
-        `theory.strictly_concave`. The rows do not say what else might have been observed, so
-        whatever depends on this (`inv`, `Discrepancy`, the bootstrap, calibrated and guaranteed
-        intervals) raises `MechanismUnknown`.
+        `gibu`, `ems`, `smooth`, `gap`, Wald, profile and guaranteed intervals, posteriors,
+        `theory.mle_set` and `theory.strictly_concave`. The rows do not say what else might have
+        been observed, so whatever depends on this (`inv`, `Discrepancy`, the bootstrap, calibrated
+        intervals, guaranteed ones by boxes or betting, `to_frame`) raises `MechanismUnknown`.
 
         Parameters
         ----------
@@ -498,8 +498,8 @@ class Tally(arguments.ReadOnlyArrays):
         Raises
         ------
         TypeError
-            If a mechanism is not ibukit's own, if its labels are neither strings nor numbers, or if
-            the reports lie in partitions.
+            If a mechanism is not ibukit's own, if its labels are not strings, numbers or tuples of
+            them, or if the reports lie in partitions.
         ForeignFile
             If there is a folder, a pipe or a device at `path`.
         DataChanged
@@ -679,6 +679,11 @@ class Tally(arguments.ReadOnlyArrays):
         -------
         pandas.DataFrame
 
+        Raises
+        ------
+        MechanismUnknown
+            If the tally holds likelihoods (`from_likelihoods`), which have no reports.
+
         Examples
         --------
         >>> import ibukit as ik
@@ -818,8 +823,8 @@ def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> T
         )
     if not weighted and tally.weighted:
         raise WeightsRefused(
-            "tally must hold whole counts, got weights: this depends on how many people there "
-            "are; mle, gap, and ibu with a rule other than Discrepancy take weights"
+            "tally must hold whole counts, got weights; mle, gap, and ibu with a rule other than "
+            "Discrepancy take weights"
         )
     return tally
 

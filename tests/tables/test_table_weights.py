@@ -74,7 +74,7 @@ def test_weights_mean_what_they_mean_where_counts_are_given():
     np.testing.assert_allclose(ik.mle(ours).standard_errors(), ik.mle(again).standard_errors())
     assert (ours.effective_n, again.effective_n) == (pytest.approx(18.75**2 / 137.8125),) * 2
     assert theirs.effective_n is None
-    with pytest.raises(ValueError, match="got weights"):
+    with pytest.raises(ValueError, match="got weights; mle, gap, and ibu"):
         ik.posterior(ours, 1.0)
 
 
