@@ -37,7 +37,8 @@ class Exponential(GridMechanism):
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets, which are also the reports; its distances are d.
+        The k secrets, which are also the reports; its distances are d, which must satisfy the
+        triangle inequality. This is not checked: `privacy.epsilon_metric` gives the tight level.
     epsilon : float
         Nats per unit of distance. inf releases the truth: the matrix is the identity.
 

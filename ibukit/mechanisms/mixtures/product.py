@@ -47,8 +47,8 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     Parameters
     ----------
     *mechanisms : FiniteMechanism
-        One for each attribute, with reports that can be listed. A mechanism with a single report
-        says nothing about its attribute: only the others are then reported.
+        One for each attribute, with a label for each report. A mechanism with a single report says
+        nothing about its attribute: only the others are then reported.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def product(*mechanisms: FiniteMechanism) -> FiniteMechanism:
     TypeError
         If an argument is not a mechanism, or there is none.
     ValueError
-        If reports cannot be listed or may get lost.
+        If reports have no labels (rows of bits, real numbers) or may get lost.
     MatrixUncertain
         If a matrix was measured (`MatrixMechanism.from_trials`).
     TooLarge

@@ -122,7 +122,10 @@ class LinearLaplace(FiniteMechanism):
 
     @property
     def of_points(self) -> LinearLaplacePoints:
-        """The mechanism of the noise before it is rounded; reports are real numbers."""
+        """The mechanism of the noise before it is rounded; reports are real numbers.
+
+        A ValueError says that there is none if `epsilon` is inf.
+        """
         return LinearLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(self, values: ArrayLike, bins: int | None = None) -> Tally:
@@ -155,8 +158,8 @@ class LinearLaplace(FiniteMechanism):
         AlphabetMismatch
             If a number is missing or infinite.
         ValueError
-            If there are no numbers, their shape is not (n,), or `bins` is not a whole number above
-            0.
+            If there are no numbers, their shape is not (n,), `bins` is not a whole number above 0,
+            or `epsilon` is inf.
         """
         return self.of_points.counted(self.of_points.check_reports(values), bins=bins)
 

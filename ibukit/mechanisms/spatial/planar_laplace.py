@@ -37,10 +37,10 @@ class PlanarLaplace(RemappedNoise):
     discretised afterwards; a point outside the grid goes to the nearest cell of the grid. So the
     matrix holds the noise's mass on each cell, where border cells reach to infinity; it is computed
     by Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
-    epsilon-geo-indistinguishability; the tight level is a little lower. Reports are simulated, see
-    `Mechanism`. `release` draws geometric noise on a lattice of steps of at most
-    :math:`2^{-20} / \varepsilon` and reports the nearest cell: the probability of each report is
-    that of the matrix times a factor between :math:`e^{-\eta}` and :math:`e^{\eta}` with
+    epsilon-geo-indistinguishability; the tight level is lower, but hardly so on large grids.
+    Reports are simulated, see `Mechanism`. `release` draws geometric noise on a lattice of steps of
+    at most :math:`2^{-20} / \varepsilon` and reports the nearest cell: the probability of each
+    report is that of the matrix times a factor between :math:`e^{-\eta}` and :math:`e^{\eta}` with
     :math:`\eta = \sqrt{2}\,2^{-20} < 1.4\times 10^{-6}`.
 
     Parameters
@@ -108,7 +108,10 @@ class PlanarLaplace(RemappedNoise):
 
     @property
     def of_points(self) -> PlanarLaplacePoints:
-        """The mechanism of the noise before it is rounded; reports are points."""
+        """The mechanism of the noise before it is rounded; reports are points.
+
+        A ValueError says that there is none if `epsilon` is inf.
+        """
         return PlanarLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(
@@ -156,7 +159,7 @@ class PlanarLaplace(RemappedNoise):
             "raise"; or if what should be lengths are certainly degrees.
         ValueError
             If there are no points, their shape is not (n, 2), a frame has columns of other names,
-            geometries have no CRS, or the grid has no bounds for degrees.
+            geometries have no CRS, the grid has no bounds for degrees, or `epsilon` is inf.
         """
         mechanism = self.of_points
         return mechanism.counted(

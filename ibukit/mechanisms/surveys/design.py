@@ -35,6 +35,8 @@ class SurveyDesign(FiniteMechanism):
     ------
     AlphabetMismatch
         If there are not two labels.
+    ValueError
+        If a number of the design is out of its range.
 
     See Also
     --------

@@ -45,7 +45,7 @@ class ItemCount(TwoSampleDesign):
     Raises
     ------
     ValueError
-        If `items` is not a whole number above 0.
+        If `items` is not a whole number from 1 to 500.
 
     References
     ----------

@@ -26,7 +26,8 @@ def posterior_odds(
 
     for the prior :math:`\theta`. With two secrets these are the prior odds times the ratio
     :math:`P(z\mid A)/P(z\mid\bar A)`, the jeopardy of Leysieffer and Warner [leysieffer]_. In
-    absolute value, the logarithm of this ratio is at most `epsilon`.
+    absolute value, the logarithm of this ratio is at most `epsilon`, or `epsilon` times their
+    distance where it is per unit of distance.
 
     Parameters
     ----------

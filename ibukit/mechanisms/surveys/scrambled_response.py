@@ -43,9 +43,10 @@ class ScrambledResponse(FiniteMechanism):
       :math:`\frac{\mathbb E[z]}{p+(1-p)\,\bar s}`.
 
     These moments do not determine the distribution of the secrets; the likelihood of all reports
-    does, and in large samples the mean of its estimate is no less precise. To get an interval of
-    the mean, give the secrets' numbers as ``of=``. Reports at the ends rule secrets out, so
-    `epsilon` is inf, unless numbers are replaced and every secret can be the replacement.
+    mostly does (see `theory.identifiable`), and in large samples the mean of its estimate is no
+    less precise. To get an interval of the mean, give the secrets' numbers as ``of=``. Reports at
+    the ends mostly rule secrets out, so that `epsilon` is inf, unless numbers are replaced and
+    every secret can be the replacement.
 
     Parameters
     ----------
