@@ -139,12 +139,13 @@ def test_the_levels_at_which_it_exists_need_not_be_an_interval():
     ik.TightConstraints(alphabet, levels[-1])
 
 
-def test_distances_that_are_no_metric_are_refused():
+@pytest.mark.parametrize("mechanism", [ik.TightConstraints, ik.Exponential])
+def test_distances_that_are_no_metric_are_refused(mechanism):
     far = ik.Alphabet(list("abc"), distances=[[0, 1, 9], [1, 0, 1], [9, 1, 0]])
     with pytest.raises(
         ValueError, match=r"triangle inequality, got 9 between 0 and 2, where the way .* is 2"
     ):
-        ik.TightConstraints(far, 1.0)
+        mechanism(far, 1.0)
 
 
 def test_a_large_grid_needs_no_matrix(rng):

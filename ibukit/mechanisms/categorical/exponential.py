@@ -13,10 +13,14 @@ from ibukit._ground.typing import override
 from ibukit.channels import plane
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.grid import Grid
+from ibukit.mechanisms.categorical.tight_constraints import check_metric
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
 from ibukit.mechanisms.truth import truthful_at_infinity
 from ibukit.privacy import closed_forms
+
+# Largest number of secrets whose distances are checked, which takes k^3 operations: milliseconds.
+MAX_CHECKED = 64
 
 
 @truthful_at_infinity
@@ -38,7 +42,8 @@ class Exponential(GridMechanism):
     ----------
     alphabet : Alphabet or int
         The k secrets, which are also the reports; its distances are d, which must satisfy the
-        triangle inequality. This is not checked: `privacy.epsilon_metric` gives the tight level.
+        triangle inequality. This is not checked for more than 64 secrets:
+        `privacy.epsilon_metric` gives the tight level.
     epsilon : float
         Nats per unit of distance. inf releases the truth: the matrix is the identity.
 
@@ -47,7 +52,8 @@ class Exponential(GridMechanism):
     ValueError
         If `epsilon` is not a number above 0, or so small that :math:`\varepsilon` times the
         largest distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d / 2}` is at most
-        :math:`2^{-53}` for the least distance d of two secrets.
+        :math:`2^{-53}` for the least distance d of two secrets; or if the distances of at most 64
+        secrets are not a metric.
 
     References
     ----------
@@ -76,6 +82,9 @@ class Exponential(GridMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         self._keep(epsilon=check_metric_epsilon(self.epsilon, self.alphabet, rate=0.5))
+        # Lines and grids have true distances.
+        if self.k <= MAX_CHECKED and not isinstance(self.alphabet, (Line, Grid)):
+            check_metric(self.alphabet.distances())
 
     @override
     def make_matrix(self) -> Floats:

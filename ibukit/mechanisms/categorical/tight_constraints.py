@@ -112,7 +112,7 @@ class TightConstraints(GridMechanism):
         self._keep(alphabet=as_alphabet(self.alphabet))
         self._keep(epsilon=check_metric_epsilon(self.epsilon, self.alphabet, rate=1.0))
         if not isinstance(self.alphabet, (Line, Grid)):
-            _check_metric(self.alphabet.distances())
+            check_metric(self.alphabet.distances())
         mu = _weights(self.alphabet, self.epsilon)
         if mu is None:
             raise Infeasible(_infeasible_message(self.alphabet.distances(), self.epsilon))
@@ -153,7 +153,7 @@ closed_forms.register(
 )
 
 
-def _check_metric(distances: Floats) -> None:
+def check_metric(distances: Floats) -> None:
     """Raise ValueError if a path through other secrets is shorter than a distance."""
     shortest = shortest_path(distances)
     if (shortest < distances * (1 - TRIANGLE_TOLERANCE)).any():
