@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import datetime, time
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
@@ -19,11 +18,13 @@ from ibukit.domain.bins import Bins, bins_of
 from ibukit.domain.label_arrays import (
     array_of_labels,
     categories_of,
+    codes_by_label,
     has_code,
     refuse_missing,
     refuse_twice_or_missing,
     require_sequence,
     shown_labels,
+    without_numpy,
 )
 from ibukit.errors import AlphabetMismatch, TooLarge
 
@@ -144,15 +145,7 @@ class Alphabet(arguments.ReadOnlyArrays):
 
     @cached_property
     def _code_of(self) -> dict[Any, int]:
-        codes = {label: code for code, label in enumerate(self.values.tolist())}
-        if self.values.dtype.kind == "M":
-            # Columns of days hold dates, which Python does not count equal to their midnights.
-            codes |= {
-                moment.date(): code
-                for moment, code in codes.items()
-                if isinstance(moment, datetime) and moment.time() == time.min
-            }
-        return codes
+        return codes_by_label(self.values)
 
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of labels, shape (n,).
@@ -188,14 +181,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         except (KeyError, TypeError):
             refuse_missing([arguments.is_missing(label) for label in wanted], name)
             if any(isinstance(label, np.datetime64) for label in wanted):
-                # Moments of numpy in another unit have another hash than those of Python.
-                wanted = [
-                    arguments.listed(name, np.array([label]))[0]
-                    if isinstance(label, np.datetime64)
-                    else label
-                    for label in wanted
-                ]
-                return self.codes(wanted, name=name)
+                return self.codes(without_numpy(wanted), name=name)
             # Only after a failure is the first bad label looked for.
             other = next(label for label in wanted if not has_code(self._code_of, label))
             raise AlphabetMismatch(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,29 @@ def has_code(code_of: Mapping[Any, int], label: Any) -> bool:
         return label in code_of
     except TypeError:
         return False
+
+
+def codes_by_label(labels: NDArray[Any]) -> dict[Any, int]:
+    """Return the code of each label."""
+    codes = {label: code for code, label in enumerate(labels.tolist())}
+    if labels.dtype.kind == "M":
+        # Columns of days hold dates, which Python does not count equal to their midnights.
+        codes |= {
+            moment.date(): code
+            for moment, code in codes.items()
+            if isinstance(moment, datetime) and moment.time() == time.min
+        }
+    return codes
+
+
+def without_numpy(labels: list[Any]) -> list[Any]:
+    """Return labels with moments as Python has them; numpy's may have another hash."""
+    return [
+        arguments.whole_array("labels", [label]).tolist()[0]
+        if isinstance(label, np.datetime64)
+        else label
+        for label in labels
+    ]
 
 
 def array_of_labels(values: Any) -> NDArray[Any]:

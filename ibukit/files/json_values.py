@@ -6,6 +6,7 @@ ever called when a file is read.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
@@ -52,6 +53,9 @@ def to_json(thing: Any, arrays: Arrays) -> Any:
         if thing.dtype.kind not in "biuf":
             return _labels(thing)
         name = f"array {len(arrays)}"
+        if thing.dtype == np.uint8 and thing.ndim == 1:
+            # Objects that share a text have it once in a file, and in memory when it is read.
+            name = f"text {hashlib.sha256(thing.tobytes()).hexdigest()}"
         arrays[name] = thing
         return {"array": name}
     name = type(thing).__name__

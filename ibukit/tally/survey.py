@@ -15,7 +15,6 @@ centred at 0, as the model assumes.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -305,9 +304,8 @@ class Survey(arguments.ReadOnlyArrays):
 
     def _units_elsewhere(self) -> Ints:
         """Number of units of each stratum that are in the tables, but not among these reports."""
-        people, clusters = units_elsewhere(self.shares)
         # Strata without one of these reports have nothing to vary.
-        more = people + Counter(stratum for stratum, _ in clusters - self.named_clusters)
+        more = units_elsewhere(self.shares, self.named_clusters)
         return np.array([more[name] for name in self.strata], dtype=np.int64)
 
     @cached_property

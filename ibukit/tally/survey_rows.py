@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.files.canonical_text import fingerprint
 from ibukit.tally.survey import Survey
-from ibukit.tally.table_share import NOBODY, TableShare
+from ibukit.tally.table_share import NOBODY, TableShare, text_of_units
 
 
 def with_rows(tally: Any, group: Any) -> Any:
@@ -55,14 +55,14 @@ def within(parts: list[Survey], unweighted: Survey | None) -> list[Survey]:
     listed = parts if unweighted is None else [*parts, unweighted]
     # The number of units does not depend on the reports, so all reports may be 0.
     table = Survey.joined(listed, [np.zeros(each.at.max() + 1, dtype=np.int64) for each in listed])
-    people, clusters = table.people, tuple(sorted(table.named_clusters))
+    units = text_of_units(table.people, sorted(table.named_clusters))
     with np.errstate(over="ignore"):
         # Sums of weights that are added in another order differ in their last digits.
         content = [(each.at, each.rows, each.weights.astype(np.float32)) for each in listed]
     names = [(each.stratum, each.strata, each.cluster, each.clusters) for each in listed]
     digest = fingerprint((content, names))
     return [
-        part.sharing(TableShare(digest, number, people, part.people, clusters))
+        part.sharing(TableShare(digest, number, part.people, units))
         for number, part in enumerate(parts)
     ]
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import ReadOnlyArrays
 from ibukit.files.json_values import storable
 
 # Number in the place of a part for reports that are all of other tables.
@@ -14,7 +21,7 @@ NOBODY = -1
 
 @storable
 @dataclass(frozen=True)
-class TableShare:
+class TableShare(ReadOnlyArrays):
     """Units of a weighted table, and those of them that are in one of its parts.
 
     A part is a group of people, or those of a group whose reports are of one mechanism.
@@ -25,39 +32,68 @@ class TableShare:
         Digest of the table's content, by which the parts of one table know each other.
     part : int
         Number of the part, or `NOBODY`.
-    people, own : tuple of (str, int)
-        Stratum, and number of people without a cluster in the table and in the part.
-    clusters : tuple of (str, str)
-        Stratum and name of each cluster of the table.
+    own : tuple of (str, int)
+        Stratum, and number of people of the part without a cluster.
+    units : ndarray of uint8
+        The people of each stratum of the table, and its clusters, as the text of `text_of_units`.
+        A file has it once for all parts.
     """
 
     table: str
     part: int
-    people: tuple[tuple[str, int], ...]
     own: tuple[tuple[str, int], ...]
-    clusters: tuple[tuple[str, str], ...]
+    units: NDArray[np.uint8] = field(compare=False)
+
+    @property
+    def whole(self) -> _Units:
+        """The units of the whole table."""
+        return _units_in(self.units.tobytes())
 
     def _refuse_other_content(self) -> None:
         """Raise ValueError for units that a file may hold, but no table has."""
-        sizes, own = dict(self.people), dict(self.own)
-        numbers = [*sizes.values(), *own.values()]
-        names = [self.table, *sizes]
-        for stratum, name in self.clusters:
-            names += [stratum, name]
-        if type(self.part) is not int or self.part < NOBODY:
-            raise ValueError("parts of a table must be numbered")
-        if not all(type(n) is int and n >= 0 for n in numbers):
-            raise ValueError("people of a table must be counted by numbers from 0 on")
-        if not all(isinstance(name, str) for name in names):
-            raise ValueError("strata and clusters of a table must have names")
-        if any(n > sizes.get(name, 0) for name, n in own.items()):
+        if self.units.dtype != np.uint8 or self.units.ndim != 1:
+            raise ValueError("units of a table must be a text")
+        kinds = [type(value) for value in (self.table, self.part)]
+        if kinds != [str, int] or self.part < NOBODY:
+            raise ValueError("a table must have a digest, and its parts numbers")
+        sizes, own = self.whole.people, dict(self.own)
+        if not all(type(n) is int and 0 <= n <= sizes.get(name, 0) for name, n in own.items()):
             raise ValueError("a part of a table must not have more people than the table")
 
 
-def units_elsewhere(shares: Sequence[TableShare]) -> tuple[Counter[str], set[tuple[str, str]]]:
-    """Return the people of each stratum of the tables who are in none of the parts.
+class _Units(NamedTuple):
+    """Units of a table: people without a cluster in each stratum, and clusters of strata."""
 
-    Beside them are all clusters of the tables, those of the parts as well.
+    people: dict[str, int]
+    clusters: frozenset[tuple[str, str]]
+    n_clusters: Counter[str]
+
+
+def text_of_units(
+    people: Sequence[tuple[str, int]], clusters: Sequence[tuple[str, str]]
+) -> NDArray[np.uint8]:
+    """Return the units of a table as a text of JSON, in bytes."""
+    return np.frombuffer(json.dumps([people, clusters]).encode(), dtype=np.uint8)
+
+
+# The groups of a table follow one another, and share the units.
+@lru_cache(maxsize=4)
+def _units_in(text: bytes) -> _Units:
+    # The text may come from a file that anybody wrote.
+    people, pairs = json.loads(text)
+    sizes, clusters = dict(people), frozenset((stratum, name) for stratum, name in pairs)
+    names = (*sizes, *(name for pair in clusters for name in pair))
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("strata and clusters of a table must have names")
+    if not all(type(size) is int and size >= 0 for size in sizes.values()):
+        raise ValueError("people of a table must be counted by numbers from 0 on")
+    return _Units(sizes, clusters, Counter(stratum for stratum, _ in clusters))
+
+
+def units_elsewhere(shares: Sequence[TableShare], clusters: set[tuple[str, str]]) -> Counter[str]:
+    """Return the number of units of each stratum of the tables that are in none of the parts.
+
+    The parts have these `clusters`.
     """
     # A part that is there twice is of two tables of the same content.
     times = Counter((share.table, share.part) for share in shares)
@@ -68,6 +104,12 @@ def units_elsewhere(shares: Sequence[TableShare]) -> tuple[Counter[str], set[tup
         n = 1 if share.part == NOBODY else times[share.table, share.part]
         if n > tables.get(share.table, (0, share))[0]:
             tables[share.table] = n, share
-    for n, share in tables.values():
-        people.update({name: n * size for name, size in share.people})
-    return people, {cluster for _, share in tables.values() for cluster in share.clusters}
+    wholes = [(n, share.whole) for n, share in tables.values()]
+    for n, whole in wholes:
+        people.update({stratum: n * size for stratum, size in whole.people.items()})
+    known, n_clusters = wholes[0][1].clusters, wholes[0][1].n_clusters
+    if len(wholes) > 1:
+        # A cluster of the same name in two tables is one.
+        known = frozenset().union(*(whole.clusters for _, whole in wholes))
+        n_clusters = Counter(stratum for stratum, _ in known)
+    return people + (n_clusters - Counter(stratum for stratum, _ in clusters & known))

@@ -277,47 +277,6 @@ def test_exact_counts_over_a_background_give_back_all_numbers():
     assert np.abs(ik.unfold(numbers @ RESPONSE + background, RESPONSE).counts - numbers).max() > 50
 
 
-def test_reports_over_a_background_are_given_their_secrets_or_the_background():
-    response, background, counts = instance(np.random.default_rng(6), most=200)
-    for matrix in (response, 3 * response):
-        found = ik.unfold(counts, matrix, background=background)
-        right = found.counts[:, None] * matrix / (found.counts @ matrix + background)
-        for more in ({}, {"mechanism": found.mechanism}):
-            given = found.given(np.arange(len(counts)), **more).to_numpy()
-            np.testing.assert_allclose(given, right.T, rtol=1e-12)
-    with pytest.raises(ValueError, match="mechanism must be left out over a background"):
-        found.given([0], ik.MatrixMechanism(np.eye(len(response))))
-    nothing = ik.unfold([3, 4], np.eye(2), background=[9, 9])
-    assert not nothing.given([0, 1]).to_numpy().any()
-
-
-@pytest.mark.parametrize(
-    ("ask", "error", "message"),
-    [
-        (
-            lambda found: found.certificate(),
-            ik.errors.NotCertified,
-            "over a background .* its `gap` bounds",
-        ),
-        (
-            lambda found: found.fit_test(),
-            ValueError,
-            "which of the counts are background is not known",
-        ),
-        (
-            lambda found: found.pool_test(),
-            ValueError,
-            "which of the counts are background is not known",
-        ),
-        (lambda found: ik.smooth(found.tally), TypeError, "over a background has no tally"),
-    ],
-)
-def test_what_needs_a_tally_names_the_background(ask, error, message):
-    found = ik.unfold([80, 80], [[0.6, 0.2], [0.1, 0.3]], background=[10, 30])
-    with pytest.raises(error, match=message):
-        ask(found)
-
-
 def test_a_background_that_vanishes():
     response, counts = RESPONSE, [150, 170, 340]
     without, zero, tiny = (

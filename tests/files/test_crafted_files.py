@@ -184,12 +184,18 @@ SHARES = {
     "a table without a name": {"table": 5},
     "a part below 0": {"part": -2},
     "a part that is true": {"part": True},
-    "fewer people than the part has": {"people": [["a", 0], ["b", 9]]},
-    "a number of people that is not whole": {"people": [["a", 9.5], ["b", 9]]},
-    "people without a stratum": {"people": [[5, 9], ["a", 9], ["b", 9]]},
-    "people in a list": {"people": [1, 2]},
-    "a cluster without a name": {"clusters": [["a", 5]]},
-    "a cluster without a stratum": {"clusters": [["a"]]},
+    "more people than the table has": {"own": [["a", 3]]},
+    "people of a stratum that is none": {"own": [["c", 1]]},
+    "a number of people below 0": {"own": [["a", -1]]},
+    "units that are numbers": np.arange(3.0),
+    "units in two dimensions": np.zeros((2, 2), dtype=np.uint8),
+    "a text that is none": [255, 255],
+    "a number of people that is not whole": [[["a", 9.5]], []],
+    "people that are true": [[["a", True]], []],
+    "people without a stratum": [[[5, 9], ["a", 9]], []],
+    "people in a list": [[1, 2], []],
+    "clusters without names": [[["a", 9]], [["a", 5]]],
+    "clusters without strata": [[["a", 9]], [["a"]]],
 }
 
 
@@ -210,8 +216,14 @@ def test_people_that_no_table_has_are_refused(what, tmp_path):
         survey = content.fields["surveys"][0]["arguments"]
         if what == "no share":
             survey["shares"] = [{"class": "Line", "arguments": {"first": 0, "last": 2}}]
-        else:
+        elif isinstance(SHARES[what], dict):
             survey["shares"][0]["arguments"].update(SHARES[what])
+        else:
+            units = SHARES[what]
+            if isinstance(units, list):
+                text = bytes(units) if units == [255, 255] else json.dumps(units).encode()
+                units = np.frombuffer(text, dtype=np.uint8)
+            content.arrays[survey["shares"][0]["arguments"]["units"]["array"]] = units
 
     changed(path, spoil)
     with pytest.raises(ik.errors.ForeignFile, match="the content of"):

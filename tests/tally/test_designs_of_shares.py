@@ -156,6 +156,15 @@ def test_groups_of_tables_that_are_added_are_groups_of_all_their_people(
     assert one[1] == pytest.approx(domain_error(frame, "f", options), rel=1e-6)
 
 
+def test_a_file_of_groups_has_the_units_of_their_table_once(tmp_path):
+    frame = table(9, n=2000, n_clusters=1000).assign(sex=np.arange(2000) % 50)
+    groups = groups_of(frame, {"clusters": "cluster"})
+    again = kept(groups, tmp_path)
+    for one in (groups, again):
+        assert len({id(tally.survey.shares[0].units) for tally in one.values()}) == 1
+    assert (tmp_path / "kept").stat().st_size < 30 * len(again[0].survey.shares[0].units)
+
+
 @pytest.mark.parametrize("options", DESIGNS)
 def test_groups_of_one_table_that_are_added_share_its_people(options, tmp_path):
     frame = table(10)
