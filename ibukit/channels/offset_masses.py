@@ -28,7 +28,9 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     term R further on is smaller by the factor exp(-(sqrt(D^2 + R^2) - D)). It is e^-45 at R =
     sqrt(45^2 + 2 45 D), the reach used here, with D the width of the grid.
     """
-    height, width = (max(epsilon * side, sys.float_info.min) for side in grid.cell_shape)
+    # The square of the second number is the largest double.
+    least, most = sys.float_info.min, math.sqrt(sys.float_info.max)
+    height, width = (min(max(epsilon * side, least), most) for side in grid.cell_shape)
     # Without a border there are no such sums: cells beyond 45 nats are merely left out.
     rows, cols = (grid.n_rows, grid.n_cols) if grid.bounded else (0, 0)
     north = rows + math.sqrt(MAX_NATS_AWAY**2 + 2 * MAX_NATS_AWAY * cols * width) / height

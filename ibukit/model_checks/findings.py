@@ -13,7 +13,7 @@ from ibukit.tally.tally import Tally
 # Number of secrets times distinct reports up to which drawing takes seconds at most. In larger
 # tallies only those deviations are found that a bound makes clear.
 MAX_ENTRIES_DRAWN = 2**16
-# Number of mechanisms up to which it does so, too: each draw makes a tally for each of them.
+# Number of mechanisms up to which drawing is as quick: each draw makes a tally for each of them.
 MAX_PARTS_DRAWN = 200
 # The least p-value that this number of draws can give is the one that is called surprising.
 DRAWS = 99

@@ -95,7 +95,7 @@ def units_elsewhere(shares: Sequence[TableShare], clusters: set[tuple[str, str]]
 
     The parts have these `clusters`.
     """
-    # A part that is there twice is of two tables of the same content.
+    # A part that occurs twice is of two tables of the same content.
     times = Counter((share.table, share.part) for share in shares)
     tables: dict[str, tuple[int, TableShare]] = {}
     people: Counter[str] = Counter()

@@ -309,8 +309,8 @@ class Tally(arguments.ReadOnlyArrays):
             Column that says how often each report was seen, in whole numbers from 0. With
             `weighted` it is the column of weights, which are finite numbers from 0.
         epsilon : str, optional
-            Column of the epsilon with which each report was made. Where it is no number above 0,
-            the report is unknown.
+            Column of the epsilon with which each report was made. Where it is not a number above
+            0, the report is unknown.
         by : str or sequence of str, optional
             Column, or several columns, that say which mechanism each report came through.
         unknown : {"raise", "nearest", "keep", "drop"}

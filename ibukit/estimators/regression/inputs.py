@@ -88,13 +88,13 @@ def _by_values(mechanism: Any, by: Any, n: int, name: str) -> Iterable[Mechanism
 
     choice = MechanismChoice(mechanism, None, (name,))
     for index, value in enumerate(labels_of("by", by, n)):
-        found = choice((value,))
-        if found is None:
+        try:
+            yield choice((value,))
+        except AlphabetMismatch:
             raise ValueError(
                 f"by contains {value!r} at index {index}, but the argument mechanism has no entry "
                 "for it: add one, or correct the value"
-            )
-        yield found
+            ) from None
 
 
 def likelihood_rows(

@@ -221,7 +221,7 @@ class Unfolded(Estimate):
         Raises
         ------
         ValueError
-            If there is a background and `mechanism` is another one.
+            If there is a background and `mechanism` is not its own.
         AlphabetMismatch, ImpossibleReport, TooLarge
             As for `Estimate.given`.
 

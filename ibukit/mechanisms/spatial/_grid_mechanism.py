@@ -20,7 +20,7 @@ from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import check_epsilon, is_infinite
+from ibukit.mechanisms.epsilon_range import check_epsilon, finite_epsilon, is_infinite
 from ibukit.tally.tally import Tally
 
 # Cells that a multinomial visits in the time in which one report is drawn by itself: reports of
@@ -139,7 +139,6 @@ def check_grid_epsilon(
         require_bounded(alphabet)
     if bounded and is_infinite(epsilon):
         return math.inf
-    number = check_epsilon(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)
     # `reach` refuses an epsilon so small that the noise spreads over too many cells.
-    offset_masses.reach(alphabet, number)
-    return number
+    offset_masses.reach(alphabet, finite_epsilon(epsilon))
+    return check_epsilon(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)
