@@ -97,7 +97,7 @@ def breakdown_fraction(
 
     >>> import ibukit as ik
     >>> round(ik.attack.breakdown_fraction([0.4, 0.3, 0.2, 0.1, 0.0], 5, beta=0.5, target=4), 4)
-    0.1
+    0.1532
     """
     places = as_alphabet(alphabet)
     k = len(places)

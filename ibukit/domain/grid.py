@@ -143,7 +143,7 @@ class Grid(Alphabet):
         --------
         >>> manhattan = Grid.from_bounds(40.7044, 40.7942, -74.0205, -73.9374, 20, 14)
         >>> tuple(round(side, 4) for side in manhattan.cell_size)
-        (0.4986, 0.5014)
+        (0.4986, 0.5013)
         """
         bounds = geography.check_bounds((lat0, lat1, lon0, lon1))
         n_rows, n_cols = arguments.whole("n_rows", n_rows, 1), arguments.whole("n_cols", n_cols, 1)

@@ -131,7 +131,7 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     ...     print(point.support, point.is_mle, round(point.largest_ratio, 3))
     [0 1] True 1.0
     [0] False 1.308
-    [1] False 1.779
+    [1] False 1.778
     """
     k = check_tally(tally).k
     if k > MAX_SECRETS_ENUMERATED:

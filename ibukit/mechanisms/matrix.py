@@ -342,7 +342,7 @@ class MatrixMechanism(FiniteMechanism):
         >>> estimate = ik.mle(test.tally_counts({"+": 50, "-": 3280}))
         >>> lower, upper = estimate.interval(of={"ill": 1})
         >>> print(f"{estimate['ill']:.4f}, {lower:.4f} to {upper:.4f}")
-        0.0120, 0.0000 to 0.0199
+        0.0119, 0.0000 to 0.0199
         """
         return MeasuredMatrix(counts, alphabet, reports)
 

@@ -371,7 +371,7 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
     >>> import ibukit as ik
     >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0)
     >>> round(ik.privacy.block_mass(mechanism, 5, [4, 5, 6]), 4)
-    0.8022
+    0.8021
     """
     row = _row(mechanism, secret)
     reports = arguments.codes("block", block, len(row))

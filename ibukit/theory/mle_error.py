@@ -111,7 +111,7 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     --------
     >>> import ibukit as ik
     >>> mle_error_bound(ik.RandomizedResponse(10, epsilon=1.0), [100, 10_000, 1_000_000]).round(3)
-    array([2.692, 0.269, 0.027])
+    array([2.693, 0.269, 0.027])
     """
     mechanism = as_mechanism(mechanism)
     users = arguments.users(n, least=1)

@@ -143,7 +143,7 @@ def merging_loss(tally: Tally) -> float:
     >>> merging_loss(mechanism.tally_points(points))
     0.0
     >>> round(merging_loss(mechanism.tally_points(points, bins=4)), 5)
-    0.0003
+    0.00025
     """
     # The last column of a part's reports is the bound for each report, 0 where nothing was merged.
     lost = [

@@ -84,7 +84,7 @@ class LocalHashing(HashedReports):
     ([2, 0, 0], [2, 1, 0])
     >>> estimate = ik.mle(mechanism.simulate([5000] * 2 + [0] * 98, np.random.default_rng(1)))
     >>> estimate.distribution[:4].round(2)
-    array([0.5, 0.5, 0. , 0. ])
+    array([0.48, 0.48, 0.  , 0.  ])
     """
 
     alphabet: Alphabet
