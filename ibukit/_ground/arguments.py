@@ -76,19 +76,24 @@ def brief(value: Any) -> str:
 
 def positive(name: str, value: Any) -> float:
     """Return a finite number above zero as a float."""
-    # float() alone would accept "2" and True.
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number, got {brief(value)}")
-    number = as_float(value)
-    if not math.isfinite(number) or number <= 0:
-        raise ValueError(f"{name} must be a finite number above 0, got {brief(value)}")
-    return number
+    return _not_negative(name, value, zero=False)
 
 
 def from_zero(name: str, value: Any) -> float:
     """Return a finite number that is not negative as a float."""
-    zero = not isinstance(value, bool) and isinstance(value, Real) and value == 0
-    return 0.0 if zero else positive(name, value)
+    # Adding 0.0 turns -0.0 into 0.0.
+    return _not_negative(name, value, zero=True) + 0.0
+
+
+def _not_negative(name: str, value: Any, *, zero: bool) -> float:
+    # float() alone would accept "2" and True.
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number, got {brief(value)}")
+    number = as_float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        which = "of 0 or more" if zero else "above 0"
+        raise ValueError(f"{name} must be a finite number {which}, got {brief(value)}")
+    return number
 
 
 def fraction(name: str, value: Any, ends: str) -> float:

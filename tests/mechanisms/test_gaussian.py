@@ -107,7 +107,7 @@ def test_levels_hold_for_all_pairs_by_default():
     assert mechanism.zcdp() == pytest.approx(diameter**2 / 8)
     assert mechanism.delta(0.3) == pytest.approx(mechanism.delta(0.3, diameter))
     assert ik.PlanarGaussian(ik.Grid(1, 1), 2.0).delta(0.3) == 0
-    with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got -1"):
+    with pytest.raises(ValueError, match="epsilon must be a finite number of 0 or more, got -1"):
         mechanism.delta(-1)
 
 
