@@ -82,8 +82,10 @@ def strictly_concave(tally: Tally) -> Concavity:
 
     Raises
     ------
+    LikelihoodUnknown
+        If the tally holds sums of bits only.
     ValueError
-        If the tally needs a matrix of more than 5,000 secrets.
+        If the tally needs a matrix of more than 5,000 secrets, or if reports get lost.
 
     Notes
     -----
@@ -116,7 +118,9 @@ def strictly_concave(tally: Tally) -> Concavity:
         answer = _by_structure(part, k)
         if answer is not None and (answer or len(tally.parts) == 1):
             return answer if len(tally.parts) == 1 else _with_others(answer)
-    refuse_if_too_large_to_decompose(k)
+    refuse_if_too_large_to_decompose(
+        k, "reports of k-RR alone and of geometric noise on a line are answered at any size"
+    )
     with one_thread():
         # No structure: the rank of the columns seen and the ones vector, by singular values.
         spanned = _null_spaces.span(_null_spaces.seen_columns(tally, np.arange(k)), k)

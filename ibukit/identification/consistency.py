@@ -179,8 +179,8 @@ def consistency(mechanism: Mechanism | FreeWill | ArrayLike) -> Consistency:
     Raises
     ------
     ValueError
-        If `identifiable` cannot tell, because the reports cannot be listed and the family is none
-        of those above.
+        If `identifiable` cannot tell, if the reports cannot be listed and the family is none of
+        those above, or if reports get lost.
     InvalidDistribution
         If a matrix is not row-stochastic.
 

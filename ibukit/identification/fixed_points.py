@@ -101,8 +101,10 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
 
     Raises
     ------
+    WeightsRefused, LikelihoodUnknown
+        If the tally is weighted, or holds sums of bits only.
     ValueError
-        If there are more than 12 secrets.
+        If there are more than 12 secrets, or if reports get lost.
     ConvergenceError
         With `strict`, if for some support it is neither proved that there is no fixed point, nor is
         one found with :math:`g_x` within 1e-12 of 1. The fixed points of the other supports are the

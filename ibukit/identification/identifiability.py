@@ -123,7 +123,7 @@ def identifiable(mechanism: Mechanism | FreeWill | ArrayLike) -> Identifiability
     ------
     ValueError
         If theory has no answer for the mechanism, and its reports cannot be listed or it has more
-        than 5,000 secrets.
+        than 5,000 secrets; or if reports get lost.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
@@ -214,19 +214,24 @@ BY_THEORY: dict[type[Mechanism], str] = {
 }
 
 
+ANY_SIZE = (
+    "k-RR, unary encodings, subset selection, geometric, Laplace and Gaussian noise are answered "
+    "at any size"
+)
+
+
 def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
     listed = mechanism.as_finite()
     refuse_if_too_large_to_decompose(listed.k)
     return _null_spaces.scaled(listed.matrix())
 
 
-def refuse_if_too_large_to_decompose(k: int) -> None:
-    """Raise ValueError for a matrix too large to decompose."""
+def refuse_if_too_large_to_decompose(k: int, instead: str = ANY_SIZE) -> None:
+    """Raise ValueError for a matrix too large to decompose; `instead` is advice, a clause."""
     if k > max_factorised_order():
         raise ValueError(
-            f"k must be at most {max_factorised_order()} for a rank test on a matrix, got {k}; "
-            "k-RR, unary encodings, subset selection, geometric, Laplace and Gaussian noise are "
-            "answered at any size"
+            f"k must be at most {max_factorised_order()} where a matrix is decomposed, got {k}; "
+            f"{instead}"
         )
 
 

@@ -233,7 +233,10 @@ def _find(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     seen = tally.among_seen
     p, _ = ratios(seen, to_seen(theta, tally.efficiency))
     possible = np.flatnonzero(bound_on_ratios(seen, p, gap) >= 1)
-    refuse_if_too_large_to_decompose(len(possible))
+    refuse_if_too_large_to_decompose(
+        len(possible),
+        "reports of k-RR alone and of geometric noise on a line are answered at any size",
+    )
     spanned = _null_spaces.span(_null_spaces.seen_columns(seen, possible), len(possible))
     if spanned.rank == len(possible):
         why = (

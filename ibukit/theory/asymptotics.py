@@ -63,7 +63,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         If the reports do not identify :math:`\theta`, so that some direction has no information at
         all.
     ValueError
-        If the reports cannot be listed and no structure replaces the list.
+        If the reports cannot be listed and no structure replaces the list, if they get lost, or if
+        a matrix of more than 5,000 secrets would be needed.
 
     Notes
     -----
@@ -136,7 +137,7 @@ def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, F
     """
     # They are singular vectors and values of Z^T M diag(theta M)^-1/2: forming J would square the
     # range of the values.
-    refuse_if_too_large_to_decompose(mechanism.k)
+    refuse_if_too_large_to_decompose(mechanism.k, "take a coarser alphabet")
     matrix = mechanism.matrix()
     possible = matrix[:, matrix.any(axis=0)]
     columns = possible / np.sqrt(theta @ possible)

@@ -161,7 +161,7 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
         (e^{\varepsilon} - 1)^{2}`.
 
     They are far from what is attainable except for k = 2 and small epsilon; `least_asymptotic_mse`
-    is closer everywhere.
+    is closer for the distribution.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     if theta is None:
         return anywhere
     root = np.sqrt(distribution_over("theta", theta, Line(0, secrets - 1)))
-    refuse_if_too_large_to_decompose(secrets)
+    refuse_if_too_large_to_decompose(secrets, "without theta there is a bound for any k")
     with one_thread():
         # The sum of singular values of D^(1/2) (I - root root^T) is the trace norm in the bound.
         total = np.linalg.svd(np.diag(root) - np.outer(root**2, root), compute_uv=False).sum()

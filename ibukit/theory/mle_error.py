@@ -67,8 +67,9 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     NotInvertible
         If the mechanism does not identify the distribution: then no bound tends to 0.
     ValueError
-        If `n` is not whole or is below 1; or if the reports cannot be listed and are not those of
-        geometric noise on a line.
+        If `n` is not whole or is below 1; if the reports get lost, or cannot be listed and are not
+        those of geometric noise on a line; or if a matrix of more than 5,000 secrets would be
+        needed.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
@@ -124,6 +125,12 @@ def _constant(mechanism: Mechanism) -> float:
     if mechanism.k == 1:
         return 0.0
     mechanism = mechanism.as_finite()
+    # By the exact type: a class that inherits from it may have another law.
+    is_response = type(mechanism) is RandomizedResponse
+    if not (is_response or is_bits(mechanism)):
+        refuse_if_too_large_to_decompose(
+            mechanism.k, "k-RR, unary encodings and subset selection have a bound at any size"
+        )
     if not (answer := identifiable(mechanism)):
         raise NotInvertible(
             f"mechanism must identify the distribution, but does not: {answer.reason}"
@@ -132,14 +139,12 @@ def _constant(mechanism: Mechanism) -> float:
         if mechanism.m >= 2**1023:
             return np.inf
         diameter, m = _bits_diameter(mechanism), float(mechanism.m)
-    # By the exact type: a class that inherits from it may have another law.
-    elif type(mechanism) is RandomizedResponse:
+    elif is_response:
         diameter, m = (
             np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon),
             float(mechanism.k),
         )
     else:
-        refuse_if_too_large_to_decompose(mechanism.k)
         seen = mechanism.matrix()[:, mechanism.matrix().any(axis=0)]
         with one_thread():
             diameter, m = (

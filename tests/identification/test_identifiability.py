@@ -327,6 +327,6 @@ def test_bad_input():
         identifiable([[0.5, 0.4]])
     large = ik.Exponential(5001, 1.0)
     with pytest.raises(
-        ValueError, match="k must be at most 5000 for a rank test on a matrix, got 5001"
+        ValueError, match="k must be at most 5000 where a matrix is decomposed, got 5001; k-RR"
     ):
         identifiable(large)

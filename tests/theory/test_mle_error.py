@@ -295,3 +295,26 @@ def test_where_no_bound_can_be():
 def test_bad_input(n, message):
     with pytest.raises(ValueError, match=message):
         mle_error_bound(ik.RandomizedResponse(3, 1.0), n)
+
+
+@pytest.mark.parametrize(
+    "ask, instead",
+    {
+        "bound": (lambda k: mle_error_bound(ik.HadamardResponse(k, 1.0), 2), "k-RR, unary enc"),
+        "concave": (
+            lambda k: ik.theory.strictly_concave(ik.LinearLaplace(k, 1.0).tally([1, 2])),
+            "reports of k-RR alone and",
+        ),
+        "floor": (
+            lambda k: ik.theory.least_asymptotic_mse(k, 1.0, ik.uniform(k)),
+            "without theta there is a bound",
+        ),
+        "limit": (
+            lambda k: ik.theory.asymptotic_mse(ik.HadamardResponse(k, 1.0), ik.uniform(k)),
+            "take a coarser alphabet",
+        ),
+    }.values(),
+)
+def test_a_matrix_too_large_to_decompose_is_refused_with_what_this_function_takes(ask, instead):
+    with pytest.raises(ValueError, match=f"at most 5000 where .*, got 5001; {instead}"):
+        ask(5001)
