@@ -112,9 +112,11 @@ def detect_poisoning(
         If `strict` and a maximum was not certified; carries the `Detection` as ``.estimate``.
     MatrixUncertain
         If the matrix of the mechanism was measured (`MatrixMechanism.from_trials`).
+    WeightsRefused, LikelihoodUnknown
+        If the tally is weighted, or holds sums of bits only.
     ValueError
-        If the tally has fewer than two reports or pools several mechanisms, or `false_alarms` is
-        out of range.
+        If the tally has fewer than two reports or pools several mechanisms, if reports get lost, or
+        if `false_alarms` is out of range.
 
     Notes
     -----

@@ -176,8 +176,11 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
         If `report` is not in the alphabet of reports.
     ImpossibleReport
         If no secret can produce `report`: the mechanism's `tally` refuses such a report.
+    WeightsRefused, LikelihoodUnknown
+        If the tally is weighted, or holds sums of bits only.
     ValueError
-        If the tally pools several mechanisms, or `fraction` is out of range.
+        If the tally pools several mechanisms, if reports get lost, or if `fraction` is out of
+        range.
 
     Examples
     --------

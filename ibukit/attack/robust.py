@@ -147,9 +147,11 @@ def robust_mle(
     ConvergenceError
         If `strict` and a maximum was not certified to `tol`; carries the `RobustEstimate` as
         ``.estimate``.
+    WeightsRefused, LikelihoodUnknown
+        If the tally is weighted, or holds sums of bits only.
     ValueError
-        If the tally pools several mechanisms, if a parameter is out of range, if `start` comes
-        without `stop`, or if the best explanation leaves nobody honest.
+        If the tally pools several mechanisms, if reports get lost, if a parameter is out of range,
+        if `start` comes without `stop`, or if the best explanation leaves nobody honest.
 
     Notes
     -----

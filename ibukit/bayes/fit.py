@@ -59,16 +59,17 @@ def posterior(
         "distribution", of which the users are a sample, or "frequencies" among the users
         themselves.
     method : str
-        "exact" integrates along a line under k-RR, whatever n and k are, with a relative error of
-        the mean of at most 1e-9 (or an absolute one of 1e-15); under other mechanisms it is a
-        recursion over the totals, of k C(n + k, k) steps, whatever the number of different reports.
+        "exact" integrates along a parabola under k-RR, for up to about 1e8 equal reports, with a
+        relative error of the mean of at most 1e-9 (or an absolute one of 1e-15); under other
+        mechanisms it is a recursion over the totals, of k C(n + k, k) steps, whatever the number of
+        different reports.
         "enumerate" sums over all matrices that split the reports by secret, as in [optimal]_, for
         small cases. "gibbs" draws, for any size; if reports get lost, only "gibbs" is possible, and
         only for the distribution.
     rng : numpy.random.Generator, optional
         Needed only by "gibbs".
     max_sweeps : int
-        Largest number of sweeps of each of the four Gibbs chains.
+        Largest number of sweeps of each of the four Gibbs chains, at least 1250.
     strict : bool
         Raise instead of returning a posterior that Gibbs has not drawn well enough.
 
@@ -87,6 +88,8 @@ def posterior(
         If the length of `alpha` is not that of the alphabet.
     MatrixUncertain
         If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
+    WeightsRefused, LikelihoodUnknown
+        If the tally is weighted, or holds sums of bits only.
     ValueError
         If an entry of `alpha` is not a finite number above 0, or if `of`, `method` or `max_sweeps`
         is not a permitted value; or if reports get lost and anything but the distribution by

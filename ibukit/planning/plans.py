@@ -160,7 +160,7 @@ def plan(
     ValueError
         If `width` is not above 0 and below twice the range of the answers, if `level` or `power` is
         not between 0 and 1, if a weight is not finite, if no question depends on the distribution,
-        if the reports cannot be listed, or if no distribution differs by `difference`.
+        if the reports cannot be listed or get lost, or if no distribution differs by `difference`.
     MatrixUncertain
         If the matrix of a mechanism was measured (`MatrixMechanism.from_trials`).
     AlphabetMismatch
@@ -172,7 +172,8 @@ def plan(
     TooLarge
         If the alphabet is unbounded, or the matrix is too large. k-RR and geometric noise on a line
         take O(k) operations. So do unary encodings and subset selection if `of` and `near` are
-        None; otherwise these are mostly limited to a few hundred secrets.
+        None; otherwise subset selection is mostly limited to hundreds of secrets, unary encodings
+        to thousands.
 
     Notes
     -----

@@ -169,6 +169,8 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
         If `prior` or `loss` is not made for k secrets.
     ValueError
         If a loss is negative, infinite or NaN.
+    TooLarge
+        If the matrix is too large.
 
     References
     ----------
@@ -222,6 +224,8 @@ def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | Non
         If `prior` or `loss` is not made for k secrets.
     ValueError
         If a loss is negative, infinite or NaN.
+    TooLarge
+        If the matrix is too large.
 
     References
     ----------
@@ -269,6 +273,8 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
         If `prior` is not made for k secrets, or `loss` for k secrets and m reports.
     ValueError
         If a loss is negative, infinite or NaN.
+    TooLarge
+        If the matrix is too large.
 
     References
     ----------
@@ -365,6 +371,8 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
         If `secret` or a report is not a code.
     ValueError
         If a report stands in `block` twice.
+    TooLarge
+        If the matrix is too large.
 
     Examples
     --------
@@ -412,6 +420,8 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
         If `prior` is not a distribution.
     AlphabetMismatch
         If `secret` is not a code, or `prior` is not made for k secrets.
+    TooLarge
+        If the matrix is too large.
 
     Examples
     --------
@@ -454,6 +464,8 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
         If `secret` is not a code, or `loss` is not made for k secrets and m reports.
     ValueError
         If a distance is negative, infinite or NaN.
+    TooLarge
+        If the matrix is too large.
 
     Examples
     --------

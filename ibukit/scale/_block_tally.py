@@ -118,6 +118,8 @@ def tally(
     DataChanged
         In a later pass, if a partition that was computed again, or a file, differs from what it
         was.
+    FileNotFoundError
+        If a path is not that of a file.
     TypeError
         If `rows`, `mechanism` or `client` is of another type.
     ValueError

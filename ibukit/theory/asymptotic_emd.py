@@ -52,8 +52,8 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     NotInvertible
         If the reports do not identify :math:`\theta`.
     ValueError
-        If the alphabet is not on a line (there is no such formula in the plane), or if the reports
-        cannot be listed.
+        If the alphabet is not on a line (there is no such formula in the plane), if the reports
+        cannot be listed or get lost, or if there are more than 5,000 secrets.
 
     References
     ----------

@@ -163,8 +163,8 @@ def bayes_limits(
     TypeError
         If `rng` is missing where it is needed.
     ValueError, AlphabetMismatch
-        If `alpha` or `draws` is out of range or of the wrong shape, or if no list of reports says
-        as much as the mechanism's own.
+        If `alpha` or `draws` is out of range or of the wrong shape, if no list of reports says as
+        much as the mechanism's own, or if reports get lost.
 
     Notes
     -----

@@ -54,6 +54,8 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
         If `theta` is not on the simplex.
     AlphabetMismatch
         If `theta` does not have one probability for each secret.
+    ValueError
+        If reports get lost.
 
     References
     ----------
@@ -96,7 +98,7 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
 
     Raises
     ------
-    NotInvertible
+    NotInvertible, ValueError
         As for `inv_squared_error`.
 
     Examples
