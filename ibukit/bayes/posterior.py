@@ -156,7 +156,7 @@ class Posterior(arguments.ReadOnlyArrays):
             If `of` is not of this alphabet.
         TooLarge
             If the posterior is exact under k-RR and the recursion would take too many terms, or the
-            convolutions too much memory (which they do from about 100 million reports upwards).
+            sum be lost in rounding (from about 100 million reports upwards).
 
         Examples
         --------

@@ -35,8 +35,8 @@ class RateDistortion(arguments.ReadOnlyArrays):
     distortion : float
         E d(x, y), in the unit of the distances.
     beta : float
-        The curve's slope there, -dR/dD, in nats per unit of distance; 0 where the reports tell
-        nothing, inf where they are the truth.
+        The curve's slope there, -dR/dD, in nats per unit of distance; if `distortion` was
+        given, 0 where the reports tell nothing, inf where they are the truth.
     gap : float
         In nats, at least 0: by a dual bound, the rate is at most this far above R at this
         distortion.

@@ -497,7 +497,7 @@ class Privic:
         Raises
         ------
         TypeError
-            If the labels of the alphabet are neither strings nor numbers.
+            If the labels of the alphabet are not strings, numbers or tuples of these.
         DataChanged
             If this is the file that the loop goes on with, and another loop has written to it
             since.
