@@ -88,5 +88,5 @@ def test_a_number_from_zero_on_may_be_zero():
     found = [arguments.from_zero("threshold", number) for number in (0, 0.0, 2.5)]
     assert found == [0.0, 0.0, 2.5]
     for number in (-1e-300, np.nan, False, "0"):
-        with pytest.raises(ValueError, match="threshold must be a (finite number of 0|number)"):
+        with pytest.raises(ValueError, match=r"threshold must be a (finite number of 0|number)"):
             arguments.from_zero("threshold", number)

@@ -298,7 +298,7 @@ def test_bad_input(n, message):
 
 
 @pytest.mark.parametrize(
-    "ask, instead",
+    ("ask", "instead"),
     {
         "bound": (lambda k: mle_error_bound(ik.HadamardResponse(k, 1.0), 2), "k-RR, unary enc"),
         "concave": (
