@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from datetime import datetime, time
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,15 @@ def has_code(code_of: Mapping[Any, int], label: Any) -> bool:
 def codes_by_label(labels: NDArray[Any]) -> dict[Any, int]:
     """Return the code of each label."""
     codes = {label: code for code, label in enumerate(labels.tolist())}
+    # Python does not count a date equal to its midnight, which numpy's days are here.
+    if labels.dtype.kind == "O":
+        codes |= {
+            datetime.combine(day, time.min): code
+            for day, code in codes.items()
+            if type(day) is date
+        }
     if labels.dtype.kind == "M":
-        # Columns of days hold dates, which Python does not count equal to their midnights.
+        # Columns of days hold dates.
         codes |= {
             moment.date(): code
             for moment, code in codes.items()

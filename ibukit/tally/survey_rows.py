@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +38,8 @@ def within_table(tallies: dict[Any, Any], unweighted: Any) -> dict[Any, Any]:
     known = [survey for survey in surveys if survey is not None]
     if not known or len(known) < len(parts):
         return tallies
-    shared = iter(within(known, None if unweighted is None else _survey_of_nobody(unweighted)))
+    nobody = None if unweighted is None else _survey_of_nobody(unweighted)
+    shared = iter(within(known, nobody, [part.reports for part in parts]))
     return {
         group: type(tally)(
             tuple(part.with_survey(next(shared)) for part in tally.parts), tally.full_alphabet
@@ -47,12 +48,18 @@ def within_table(tallies: dict[Any, Any], unweighted: Any) -> dict[Any, Any]:
     }
 
 
-def within(parts: list[Survey], unweighted: Survey | None) -> list[Survey]:
+def within(
+    parts: list[Survey], unweighted: Survey | None, reports: Sequence[NDArray[Any]] = ()
+) -> list[Survey]:
     """Return the surveys of the parts of a table, each with its share of all people and clusters.
 
-    `unweighted` are people without weight, who are in none of the parts.
+    `unweighted` are people without weight, who are in none of the parts. Two tables are told apart
+    by these and by the `reports` of each part.
     """
-    listed = parts if unweighted is None else [*parts, unweighted]
+    listed = [*parts]
+    # Replicate weights express the design without the number of people.
+    if unweighted is not None and not any(len(part.replicates) for part in parts):
+        listed.append(unweighted)
     # The number of units does not depend on the reports, so all reports may be 0.
     table = Survey.joined(listed, [np.zeros(each.at.max() + 1, dtype=np.int64) for each in listed])
     units = text_of_units(table.people, sorted(table.named_clusters))
@@ -60,7 +67,7 @@ def within(parts: list[Survey], unweighted: Survey | None) -> list[Survey]:
         # Sums of weights that are added in another order differ in their last digits.
         content = [(each.at, each.rows, each.weights.astype(np.float32)) for each in listed]
     names = [(each.stratum, each.strata, each.cluster, each.clusters) for each in listed]
-    digest = fingerprint((content, names))
+    digest = fingerprint((content, names, reports))
     return [
         part.sharing(TableShare(digest, number, part.people, units))
         for number, part in enumerate(parts)
@@ -102,7 +109,7 @@ def _attached(tally: Any, reports: NDArray[Any], weights: Any, rows: Any) -> Any
         survey = Survey.of_rows(at, weights[seen])
         if not seen.all():
             none = np.zeros(np.count_nonzero(~seen), dtype=np.int64)
-            (survey,) = within([survey], Survey.of_rows(none, none.astype(float)))
+            (survey,) = within([survey], Survey.of_rows(none, none.astype(float)), [part.reports])
     else:
         survey = _survey(rows.take(np.flatnonzero(seen)), at, weights[seen])
     return type(tally)((part.with_survey(survey), *tally.parts[1:]), tally.full_alphabet)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +60,8 @@ class TableShare(ReadOnlyArrays):
             raise ValueError("a part of a table must not have more people than the table")
 
 
-class _Units(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Units:
     """Units of a table: people without a cluster in each stratum, and clusters of strata."""
 
     people: dict[str, int]
@@ -76,8 +76,8 @@ def text_of_units(
     return np.frombuffer(json.dumps([people, clusters]).encode(), dtype=np.uint8)
 
 
-# The groups of a table follow one another, and share the units.
-@lru_cache(maxsize=4)
+# All groups of a table share the units, and a sum may be of many tables.
+@lru_cache(maxsize=64)
 def _units_in(text: bytes) -> _Units:
     # The text may come from a file that anybody wrote.
     people, pairs = json.loads(text)
@@ -107,9 +107,14 @@ def units_elsewhere(shares: Sequence[TableShare], clusters: set[tuple[str, str]]
     wholes = [(n, share.whole) for n, share in tables.values()]
     for n, whole in wholes:
         people.update({stratum: n * size for stratum, size in whole.people.items()})
-    known, n_clusters = wholes[0][1].clusters, wholes[0][1].n_clusters
-    if len(wholes) > 1:
-        # A cluster of the same name in two tables is one.
-        known = frozenset().union(*(whole.clusters for _, whole in wholes))
-        n_clusters = Counter(stratum for stratum, _ in known)
+    known, n_clusters = _clusters_of(tuple(whole for _, whole in wholes))
     return people + (n_clusters - Counter(stratum for stratum, _ in clusters & known))
+
+
+@lru_cache(maxsize=16)
+def _clusters_of(tables: tuple[_Units, ...]) -> tuple[frozenset[tuple[str, str]], Counter[str]]:
+    """Return the clusters of some tables, of which those of the same name are one."""
+    if len(tables) == 1:
+        return tables[0].clusters, tables[0].n_clusters
+    known: frozenset[tuple[str, str]] = frozenset().union(*(each.clusters for each in tables))
+    return known, Counter(stratum for stratum, _ in known)

@@ -30,6 +30,8 @@ MAX_LOG_ODDS, NEGLIGIBLE_NATS, NEGLIGIBLE_DEVIATIONS = 700.0, 40.0, 9.0
 MAX_BEYOND = 1e-9
 # Sum of alpha up to which the prior's density over the shares is wide enough for a rule.
 MAX_ALPHA_OF_SHARES = 30.0
+# Least alpha with which the density over the log-odds falls quickly to both sides.
+MIN_ALPHA_OF_PEAKS = 0.1
 # Largest rounding error of the prior's density, relative to the density.
 MAX_ROUNDING = 1e-6
 
@@ -233,7 +235,7 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
     integral is then over the log-odds, in which it is smooth. So it is for a large alpha, whose
     weight is a narrow peak.
     """
-    is_peaked = prior.sum() > MAX_ALPHA_OF_SHARES
+    is_peaked = prior.sum() > MAX_ALPHA_OF_SHARES and prior.min() > MIN_ALPHA_OF_PEAKS
     rule = _over_the_log_odds if is_peaked or (matrix == 0).any() else _over_the_share
     middle = _integrands(matrix, np.array([[0.5, 0.5]]))[:, 0]
 

@@ -307,3 +307,29 @@ def test_weights_whose_squares_leave_the_doubles_are_refused_where_squares_are_n
                 ask()
     with pytest.raises(WeightsRefused, match="divide all weights by"):
         ik.regress(frame.y.to_numpy(), frame.report.tolist(), DESIGN, weights=frame.w.to_numpy())
+
+
+def test_replicate_weights_go_with_rows_of_weight_0():
+    frame = table(5)
+    for c in range(12):
+        frame[f"r{c}"] = frame.w * (frame.cluster != c) * 12 / 11
+    names = [f"r{c}" for c in range(12)]
+    with_zeros = frame.assign(w=frame.w.where(frame.sex == "f", 0))
+    for name in names:
+        with_zeros[name] = frame[name].where(frame.sex == "f", 0)
+    group = share(frame, replicate_weights=names, groups="sex")["f"]
+    found = share(with_zeros, replicate_weights=names)
+    assert found.standard_errors() == pytest.approx(group.standard_errors(), rel=1e-9)
+
+
+def test_two_waves_of_as_many_people_are_two_tables():
+    frame = table(6).assign(w=1.0)
+    other = frame.assign(report=np.where(frame.report == "yes", "no", "yes"))
+    first, second = (
+        ik.Tally.from_table(each, DESIGN, report="report", count="w", weighted=True, groups="sex")
+        for each in (frame, other)
+    )
+    found = ik.compare(first["f"], second["f"], of="yes", method="wald")
+    error = np.hypot(*(ik.mle(each["f"]).standard_errors()[1] for each in (first, second)))
+    lower, upper = found.difference.interval
+    assert upper - lower == pytest.approx(2 * t.ppf(0.975, 2 * 239) * error, rel=1e-3)

@@ -369,7 +369,7 @@ def test_what_is_minus_infinite_in_every_draw_has_no_error():
 
 
 @pytest.mark.parametrize(
-    "alpha", [(14.9, 15.0), (15.1, 15.0), (200.0, 3.0), (0.4, 200.0), (1e4, 3e4)]
+    "alpha", [(14.9, 15.0), (15.1, 15.0), (200.0, 3.0), (0.4, 200.0), (31.0, 1e-3), (1e4, 3e4)]
 )
 def test_peaked_priors_have_the_limits_of_gauss_and_jacobi(alpha):
     mechanism = ik.RandomizedResponse(2, 1.0)

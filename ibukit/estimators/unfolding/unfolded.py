@@ -230,9 +230,9 @@ class Unfolded(Estimate):
         >>> import ibukit as ik
         >>> unfolded = ik.unfold([80, 80], [[0.6, 0.2], [0.1, 0.3]], background=[10, 30])
         >>> print(unfolded.given([0, 1]).round(3))
-        label      0      1
-        0      0.750  0.125
-        1      0.250  0.375
+        label     0      1
+        0      0.75  0.125
+        1      0.25  0.375
         """
         if self.background is None:
             return super().given(reports, mechanism)

@@ -24,8 +24,9 @@ from ibukit.privacy import closed_forms
 
 # An entry of mu this far below zero, relative to the largest, may be rounding, and counts as 0.
 MU_TOLERANCE = 1e-13
-# Relative violation of the triangle inequality that is accepted: people type in rounded distances.
-TRIANGLE_TOLERANCE = 1e-9
+# Relative violation of the triangle inequality that is accepted: distances may be of single
+# precision.
+TRIANGLE_TOLERANCE = 1e-6
 # Relative error of the smallest feasible epsilon that an error message names.
 THRESHOLD_TOLERANCE = 1e-6
 
@@ -160,8 +161,9 @@ def check_metric(distances: Floats) -> None:
         x, y = np.argwhere(shortest < distances * (1 - TRIANGLE_TOLERANCE))[0]
         raise ValueError(
             "alphabet must have distances that satisfy the triangle inequality, got "
-            f"{distances[x, y]:g} between {x} and {y}, where the way through others is "
-            f"{shortest[x, y]:g}"
+            f"{distances[x, y]:.9g} between {x} and {y}, where the way through others is "
+            f"{shortest[x, y]:.9g}; take the lengths of shortest ways, by "
+            "scipy.sparse.csgraph.shortest_path(distances)"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet, Line
 
@@ -10,10 +12,10 @@ MAX_EXACT = 2**53
 
 
 def as_line(alphabet: Alphabet | int) -> Line:
-    """Return the line itself, or Line(0, k - 1) for an int k; TypeError for anything else."""
+    """Return the line itself, or Line(0, k - 1) for an int k; TypeError for other labels."""
     if isinstance(alphabet, Line):
         return alphabet
-    if not arguments.is_whole(type(alphabet)):
+    if isinstance(alphabet, (Alphabet, list, tuple, np.ndarray)):
         raise TypeError(
             "alphabet must be a Line, or the number k of Line(0, k - 1), because the noise adds to "
             f"integers; got {arguments.brief(alphabet)}: for integers take Line(first, last), for "
