@@ -26,7 +26,7 @@ from benchmarks.run import results, write_rows
 from ibukit._ground.threads import one_thread
 
 SIZES = (100, 200, 400, 800)
-ROUNDS, USERS = 3, 100_000
+ROUNDS, USERS = 3, 20_000
 
 
 def _blur(k: int) -> np.ndarray:
@@ -48,7 +48,7 @@ KINDS: dict[str, Callable[[int], ik.Mechanism]] = {
 
 
 def tally(kind: str, k: int) -> ik.Tally:
-    """A hundred thousand reports of two hills on a thin background."""
+    """Twenty thousand reports of two hills on a thin background."""
     x, rng = np.arange(k) / k, np.random.default_rng([SEED, k])
     hills = np.exp(-(((x - 0.3) / 0.1) ** 2)) + np.exp(-(((x - 0.7) / 0.05) ** 2)) / 2 + 0.01
     people = ik.quantize(hills / hills.sum())

@@ -19,6 +19,7 @@ from ibukit.domain.label_arrays import (
     array_of_labels,
     categories_of,
     codes_by_label,
+    dates_of,
     has_code,
     refuse_missing,
     refuse_twice_or_missing,
@@ -182,6 +183,8 @@ class Alphabet(arguments.ReadOnlyArrays):
             refuse_missing([arguments.is_missing(label) for label in wanted], name)
             if any(isinstance(label, np.datetime64) for label in wanted):
                 return self.codes(without_numpy(wanted), name=name)
+            if (dates := dates_of(labels)) is not None:
+                return self.codes(dates, name=name)
             # Only after a failure is the first bad label looked for.
             other = next(label for label in wanted if not has_code(self._code_of, label))
             raise AlphabetMismatch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from datetime import date, datetime, time
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -63,15 +63,8 @@ def has_code(code_of: Mapping[Any, int], label: Any) -> bool:
 def codes_by_label(labels: NDArray[Any]) -> dict[Any, int]:
     """Return the code of each label."""
     codes = {label: code for code, label in enumerate(labels.tolist())}
-    # Python does not count a date equal to its midnight, which numpy's days are here.
-    if labels.dtype.kind == "O":
-        codes |= {
-            datetime.combine(day, time.min): code
-            for day, code in codes.items()
-            if type(day) is date
-        }
     if labels.dtype.kind == "M":
-        # Columns of days hold dates.
+        # Columns of days hold dates, which Python does not count equal to their midnights.
         codes |= {
             moment.date(): code
             for moment, code in codes.items()
@@ -88,6 +81,12 @@ def without_numpy(labels: list[Any]) -> list[Any]:
         else label
         for label in labels
     ]
+
+
+def dates_of(labels: Any) -> list[Any] | None:
+    """Return the dates of an array of days, which is read as one of midnights; else None."""
+    is_array = isinstance(labels, np.ndarray) and labels.dtype.kind == "M"
+    return labels.tolist() if is_array and np.datetime_data(labels.dtype)[0] == "D" else None
 
 
 def array_of_labels(values: Any) -> NDArray[Any]:

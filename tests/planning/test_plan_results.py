@@ -121,7 +121,7 @@ BAD = {
     "of text": (K3, {"of": ["a", "b", "c"]}, ValueError, "of must be whole numbers"),
     "of one text": (K3, {"of": "abc"}, ValueError, "of must be whole numbers"),
     "of an unknown label": (K3, {"of": {7: 1}}, AlphabetMismatch, "of must be codes|7"),
-    "of a frame": (K3, {"of": pd.DataFrame(np.eye(3))}, ValueError, "frame"),
+    "of a frame": (K3, {"of": pd.DataFrame(np.eye(4))}, AlphabetMismatch, "of must be codes|3"),
     "of nothing": (K3, {"of": [1, 1, 1]}, ValueError, "of must depend"),
     "near too short": (K3, {"near": [0.5, 0.5]}, AlphabetMismatch, "near"),
     "near no distribution": (

@@ -303,6 +303,7 @@ def test_days_are_labels_and_moments_are_not_days():
         assert ik.Tally.from_table(table, mechanism).counts.tolist() == [1, 1]
     with pytest.raises(AlphabetMismatch, match="Timestamp"):
         ik.Tally.from_table(pd.DataFrame({"report": pd.to_datetime(days)}), mechanism)
+    assert mechanism.tally(np.array(days, dtype="datetime64[D]")).counts.tolist() == [1, 1]
 
 
 def test_what_was_dropped_stays_with_the_tally():
