@@ -11,7 +11,10 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.identification import _binary_field, _null_spaces
-from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
+from ibukit.identification.identifiability import (
+    ANY_SIZE_OF_REPORTS,
+    refuse_if_too_large_to_decompose,
+)
 from ibukit.tally.tally import Tally, TallyPart, check_tally
 
 
@@ -118,9 +121,7 @@ def strictly_concave(tally: Tally) -> Concavity:
         answer = _by_structure(part, k)
         if answer is not None and (answer or len(tally.parts) == 1):
             return answer if len(tally.parts) == 1 else _with_others(answer)
-    refuse_if_too_large_to_decompose(
-        k, "reports of k-RR alone and of geometric noise on a line are answered at any size"
-    )
+    refuse_if_too_large_to_decompose(k, ANY_SIZE_OF_REPORTS)
     with one_thread():
         # No structure: the rank of the columns seen and the ones vector, by singular values.
         spanned = _null_spaces.span(_null_spaces.seen_columns(tally, np.arange(k)), k)

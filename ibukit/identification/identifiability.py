@@ -214,9 +214,14 @@ BY_THEORY: dict[type[Mechanism], str] = {
 }
 
 
+# Advice where a matrix would be too large: what is answered without one.
 ANY_SIZE = (
     "k-RR, unary encodings, subset selection, geometric, Laplace and Gaussian noise are answered "
     "at any size"
+)
+# The same where the question is about the reports seen.
+ANY_SIZE_OF_REPORTS = (
+    "reports of k-RR alone and of geometric noise on a line are answered at any size"
 )
 
 

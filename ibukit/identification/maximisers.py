@@ -23,7 +23,10 @@ from ibukit.errors import ConvergenceError
 from ibukit.identification import _null_spaces
 from ibukit.identification._polytope import ZERO_MASS, Polytope, UnsolvedProgramme
 from ibukit.identification.concavity import strictly_concave
-from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
+from ibukit.identification.identifiability import (
+    ANY_SIZE_OF_REPORTS,
+    refuse_if_too_large_to_decompose,
+)
 from ibukit.solvers import Problem, best_found
 from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally
@@ -233,10 +236,7 @@ def _find(tally: Tally, theta: Floats, gap: float) -> MaximiserSet:
     seen = tally.among_seen
     p, _ = ratios(seen, to_seen(theta, tally.efficiency))
     possible = np.flatnonzero(bound_on_ratios(seen, p, gap) >= 1)
-    refuse_if_too_large_to_decompose(
-        len(possible),
-        "reports of k-RR alone and of geometric noise on a line are answered at any size",
-    )
+    refuse_if_too_large_to_decompose(len(possible), ANY_SIZE_OF_REPORTS)
     spanned = _null_spaces.span(_null_spaces.seen_columns(seen, possible), len(possible))
     if spanned.rank == len(possible):
         why = (
