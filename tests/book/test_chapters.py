@@ -20,6 +20,9 @@ NOTEBOOKS = sorted(
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 LINES_PER_CELL = 15
 COLUMNS = 79
+COLUMNS_OF_TEXT = 76  # code in the text of a page, in whatever language
+FENCED = re.compile(r"^ *(`{3,})([^\n]*)\n(.*?)^ *\1$", re.MULTILINE | re.DOTALL)
+PAGES = sorted(p for p in (ROOT / "book").rglob("*.md") if ".ipynb_checkpoints" not in p.parts)
 FOLDED = {"remove-cell", "hide-input", "hide-cell", "check"}
 CHARTS = {
     "what-to-run"
@@ -128,7 +131,27 @@ def test_visible_code_is_no_wider_than_its_column(path):
             assert wide_lines(cell) == [], cell["id"]
 
 
+def wide_lines_of_text(text: str) -> list[str]:
+    """The same of what a text sets as code."""
+    found = FENCED.finditer(text)
+    blocks = [match[3] for match in found if not match[2].startswith("{")]  # else a directive
+    return [line for block in blocks for line in block.splitlines() if len(line) > COLUMNS_OF_TEXT]
+
+
+@pytest.mark.parametrize("path", PAGES + NOTEBOOKS, ids=lambda p: p.stem)
+def test_code_in_a_text_is_no_wider_than_its_column(path):
+    if path.suffix == ".md":
+        texts = [path.read_text("utf8")]
+    else:
+        cells = nbformat.read(path, 4).cells
+        texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+    assert [line for text in texts for line in wide_lines_of_text(text)] == []
+
+
 def test_a_line_that_is_too_wide_is_found():
+    entry = f"```bibtex\n{'x' * 76}\n{'y' * 77}\n```\n"
+    assert wide_lines_of_text(entry) == ["y" * 77]
+    assert wide_lines_of_text(f"```{{note}}\n{'y' * 77}\n```\n") == []
     assert wide_lines({"source": f"x = 1\n{'x' * 79}\n{'y' * 80}"}) == ["y" * 80]
 
 

@@ -216,7 +216,11 @@ def test_the_entry_for_bibtex_says_what_the_citation_file_says():
     citation = yaml.safe_load(read("CITATION.cff"))
     (entry,) = re.findall(r"^@(.*?)^\}", read("book/bibliography.md"), re.MULTILINE | re.DOTALL)
     assert entry.startswith(f"{citation['type']}{{")
-    fields = dict(re.findall(r"^  (\w+) = \{+(.*?)\}+,$", entry, re.MULTILINE))
+    # BibTeX reads any space as one, so that a long title may be broken
+    fields = {
+        name: " ".join(value.split())
+        for name, value in re.findall(r"^  (\w+) = \{+(.*?)\}+,$", entry, re.MULTILINE | re.DOTALL)
+    }
     (year,) = re.findall(r"Copyright \(c\) (\d{4})", read("LICENSE"))
     authors = " and ".join(author["name"] for author in citation["authors"])
     wanted = {"author": authors, "title": citation["title"], "version": citation["version"]}
