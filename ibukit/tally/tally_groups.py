@@ -53,7 +53,7 @@ class TallyGroups(Mapping[Any, Any]):
     ) -> None:
         self.names = tuple(names)
         self._tallies = dict(tallies)
-        self.dropped: Mapping[str, int] = MappingProxyType(dict(dropped or {}))
+        self._dropped = dict(dropped or {})
 
     @override
     def __getitem__(self, group: Any) -> Any:
@@ -80,6 +80,12 @@ class TallyGroups(Mapping[Any, Any]):
             return group in self._tallies
         except TypeError:
             return False
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Numbers of reports of the table that were left out by request, by reason."""
+        # A view, made anew each time because it can be neither pickled nor copied.
+        return MappingProxyType(self._dropped)
 
     @property
     def n(self) -> int:

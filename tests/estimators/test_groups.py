@@ -1,5 +1,8 @@
 """Tallies and estimates of groups: one pass, one table, each group as if it were alone."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,12 +99,15 @@ def test_days_add_by_group(frame):
     assert added.n == len(frame)
 
 
-def test_groups_are_saved_whole(frame, tmp_path):
-    groups = _groups(frame)
+def test_groups_are_saved_pickled_and_copied_whole(frame, tmp_path):
+    frame.loc[:9, "country"] = None
+    groups = _groups(frame, missing="drop")
     groups.save(tmp_path / "groups")
-    again = ik.TallyGroups.load(tmp_path / "groups")
-    assert (again.names, list(again)) == (groups.names, list(groups))
-    assert all(np.array_equal(again[group].counts, groups[group].counts) for group in groups)
+    read = ik.TallyGroups.load(tmp_path / "groups")
+    for again in (read, pickle.loads(pickle.dumps(groups)), copy.deepcopy(groups)):
+        assert (again.names, list(again)) == (groups.names, list(groups))
+        assert dict(again.dropped) == {"missing": 10}
+        assert all(np.array_equal(again[group].counts, groups[group].counts) for group in groups)
 
 
 def test_missing_groups_are_refused_or_dropped_and_counted(frame):
