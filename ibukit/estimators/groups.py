@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.domain.status import Status
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
@@ -57,21 +60,34 @@ def mle_of_groups(
     for place, estimate in singles.items():
         theta[place], gaps[place] = estimate.distribution, estimate.gap
 
-    def estimate_at(place: int) -> Estimate:
-        if place in singles:
-            return singles[place]
-        return Estimate(
-            distribution=arguments.frozen(theta[place].copy()),
-            log_likelihood=float(likelihoods[place]),
-            gap=float(gaps[place]),
-            status=Status.CONVERGED,
-            n_iter=int(steps[place]),
-            method=f"mle, interior point of all groups together: k = {shape[1]}, {width} reports",
-            alphabet=tallies[place].alphabet,
-            tally=tallies[place],
-        )
+    # a function of the module, because a function inside another cannot be pickled
+    make = partial(_estimate_at, singles, tallies, width, theta, gaps, steps, likelihoods)
+    return EstimateGroups(groups, theta, gaps, make)
 
-    return EstimateGroups(groups, theta, gaps, estimate_at)
+
+def _estimate_at(
+    singles: dict[int, Estimate],
+    tallies: list[Tally],
+    width: int,
+    theta: Floats,
+    gaps: Floats,
+    steps: NDArray[np.int_],
+    likelihoods: Floats,
+    place: int,
+) -> Estimate:
+    """Return the estimate of the group at a place, which was found alone or with the others."""
+    if place in singles:
+        return singles[place]
+    return Estimate(
+        distribution=arguments.frozen(theta[place].copy()),
+        log_likelihood=float(likelihoods[place]),
+        gap=float(gaps[place]),
+        status=Status.CONVERGED,
+        n_iter=int(steps[place]),
+        method=f"mle, interior point of all groups together: k = {theta.shape[1]}, {width} reports",
+        alphabet=tallies[place].alphabet,
+        tally=tallies[place],
+    )
 
 
 def _over_one_alphabet(groups: TallyGroups) -> list[Tally]:

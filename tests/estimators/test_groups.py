@@ -110,6 +110,15 @@ def test_groups_are_saved_pickled_and_copied_whole(frame, tmp_path):
         assert all(np.array_equal(again[group].counts, groups[group].counts) for group in groups)
 
 
+@pytest.mark.parametrize("estimator", [ik.mle, ik.ibu])
+def test_estimates_of_groups_can_be_pickled(frame, estimator):
+    estimates = estimator(_groups(frame))
+    again = pickle.loads(pickle.dumps(estimates))
+    pd.testing.assert_frame_equal(again.to_frame(), estimates.to_frame())
+    for group, estimate in estimates.items():
+        assert again[group].log_likelihood == estimate.log_likelihood
+
+
 def test_missing_groups_are_refused_or_dropped_and_counted(frame):
     frame.loc[:9, "country"] = None
     with pytest.raises(ValueError, match=r"'country'.*missing values.*missing=\"drop\""):
