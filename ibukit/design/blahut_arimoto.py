@@ -54,7 +54,7 @@ def blahut_arimoto(
         How the secrets are believed to be distributed. A secret of probability 0 has no influence
         on c, but it has a row of the channel like any other secret, so whoever has it can still
         report, as privately as the others.
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports.
     beta : float
         What a unit of distance is worth, in nats per unit of the alphabet's distances, above 0.

@@ -92,7 +92,7 @@ def rate_distortion(
     ----------
     prior : array_like or labelled, shape (k,)
         How the secrets are distributed.
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports.
     beta : float
         Nats per unit of the alphabet's distances, above 0. Give either this or `distortion`.

@@ -53,7 +53,7 @@ def shokri(
         How the secrets are distributed, known to the adversary. For a secret of probability 0 the
         problem says nothing: its row is :math:`q_{y}\,\exp (-\beta\,l(x, y))`, like the others, if
         the choice is "least-information", and the distribution of all reports if it is "vertex".
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also what can be reported.
     max_quality_loss : float
         Q, in the loss's unit: at least Qmin =

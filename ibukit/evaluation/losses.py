@@ -36,7 +36,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     p, q : array_like or labelled, shape (k,)
         Distributions. Labelled ones are aligned by their labels (with each other if no alphabet is
         known); arrays must be in the same order.
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The alphabet whose distances d are the cost; an int k means Line(0, k - 1).
     strict : bool
         Raise if the network simplex ends before the optimum. False returns the cost of the plan

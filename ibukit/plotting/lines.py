@@ -37,7 +37,7 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         Not a Grid.
     curves : mapping of name to array_like, shape (k,), or Estimate
         The distributions; or a sequence of them without names, or a single one.

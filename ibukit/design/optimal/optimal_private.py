@@ -105,7 +105,7 @@ def optimal_private(
     prior : array_like or labelled, shape (k,)
         How the secrets are distributed, without zeros: the mechanism is the best for this
         distribution.
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; its distances are d. The discrete metric stands for local differential
         privacy.
     epsilon : float

@@ -62,7 +62,7 @@ class Privic:
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports.
     beta : float
         What a unit of distance is worth to `blahut_arimoto`, in nats per unit of the alphabet's

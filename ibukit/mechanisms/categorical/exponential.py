@@ -40,7 +40,7 @@ class Exponential(GridMechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports; its distances are d, which must satisfy the
         triangle inequality. This is not checked for more than 64 secrets:
         `privacy.epsilon_metric` gives the tight level.

@@ -40,7 +40,7 @@ class HadamardMechanism(SignedIndices):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are t indices, then t signs (+1 or -1): shape (n, 2t).
     epsilon : float
         Nats, for all pairs of secrets.

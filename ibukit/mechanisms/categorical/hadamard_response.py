@@ -47,7 +47,7 @@ class HadamardResponse(FiniteMechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are codes 0..K-1: b times the number of the block, plus the column.
     epsilon : float
         Nats, for all pairs of secrets.

@@ -42,7 +42,7 @@ class HistogramEncoding(Mechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k finite numbers, shape (n, k).
     epsilon : float
         Nats, for all pairs of secrets.

@@ -27,7 +27,7 @@ class OptimizedUnaryEncoding(IndependentBits):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k bits.
     epsilon : float
         Nats, for all pairs of secrets.

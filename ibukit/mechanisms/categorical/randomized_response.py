@@ -43,7 +43,7 @@ class RandomizedResponse(FiniteMechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports; an int k means Line(0, k - 1).
     epsilon : float
         Nats, for all pairs of secrets. inf releases the truth: the matrix is the identity.

@@ -31,7 +31,7 @@ class Rappor(IndependentBits):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k bits.
     epsilon : float
         Nats, for all pairs of secrets.

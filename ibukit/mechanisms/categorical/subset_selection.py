@@ -53,7 +53,7 @@ class SubsetSelection(BitReports):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k bits with `size` ones.
     epsilon : float
         Nats, for all pairs of secrets.

@@ -30,7 +30,7 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k bits.
     epsilon : float
         The level of the noise in nats, kept as ``nominal``. The attribute `epsilon` is the tight

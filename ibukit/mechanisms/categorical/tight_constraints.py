@@ -53,7 +53,7 @@ class TightConstraints(GridMechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports; its distances are d, and must satisfy the
         triangle inequality.
     epsilon : float

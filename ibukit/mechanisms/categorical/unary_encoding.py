@@ -27,7 +27,7 @@ class UnaryEncoding(BitsOfGivenProbabilities):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k bits.
     p : float
         Probability that the secret's own bit is 1, below 1.

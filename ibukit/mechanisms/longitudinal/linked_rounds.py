@@ -54,7 +54,7 @@ class LinkedRounds(Mechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k counts.
     permanent : (float, float)
         The probabilities (p1, q1), with 0 <= q1 < p1 <= 1.

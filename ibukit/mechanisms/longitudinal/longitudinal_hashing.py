@@ -34,7 +34,7 @@ class LongitudinalHashing(Memoised, HashedReports):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets. Reports are rows (seed, bucket), integers, as for `LocalHashing`.
     epsilon : float
         The level of one report, nats, for all pairs of secrets.

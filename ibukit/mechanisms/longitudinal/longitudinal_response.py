@@ -37,7 +37,7 @@ class LongitudinalResponse(Memoised, FiniteMechanism):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also the reports.
     epsilon : float
         The level of one report, nats, for all pairs of secrets.

@@ -44,7 +44,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are rows of k bits.
     permanent : (float, float)
         The probabilities (p1, q1), with 0 <= q1 < p1 <= 1.

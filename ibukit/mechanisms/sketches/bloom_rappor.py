@@ -55,7 +55,7 @@ class BloomRappor(NumberedBits):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are the cohort and the bits, shape (n, 1 + bits). Secrets are hashed
         by their places in the alphabet.
     bits : int

@@ -40,7 +40,7 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are the row j and the bits, shape :math:`(n, 1 + \mathrm{width})`.
         Secrets are hashed by their places in the alphabet.
     epsilon : float

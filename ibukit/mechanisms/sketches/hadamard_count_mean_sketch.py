@@ -34,7 +34,7 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets; reports are (row, index, sign), with signs +1 or -1, shape (n, 3). Secrets
         are hashed by their places in the alphabet.
     epsilon : float

@@ -31,7 +31,7 @@ class LocalHashing(HashedReports):
 
     Parameters
     ----------
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets. Reports are rows (seed, bucket), integers.
     epsilon : float
         Nats, for all pairs of secrets.
