@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit._ground.limits import require_channel
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
 # A matrix of this many secrets takes 18.6 GiB, which a large machine may grant.
@@ -103,3 +104,8 @@ def test_each_limit_that_is_set_is_kept():
             pytest.raises(ik.errors.TooLarge, match=rf"more than 29; .*limits\({name}="),
         ):
             call()
+
+
+def test_sizes_are_written_out_below_a_thousand_millions():
+    with pytest.raises(ik.errors.TooLarge, match=r"have 999999999 x 1\.00e\+9 entries"):
+        require_channel("the channel", 10**9 - 1, 10**9)

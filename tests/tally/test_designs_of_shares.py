@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import t
 
 import ibukit as ik
-from ibukit.errors import WeightsRefused
+from ibukit.errors import TooLarge, WeightsRefused
+from ibukit.fisher_information import sandwich
 
 P = 0.8
 DESIGN = ik.MatrixMechanism([[P, 1 - P], [1 - P, P]], alphabet=["no", "yes"])
@@ -249,6 +250,16 @@ def test_the_covariance_has_the_squares_of_the_errors(design):
     assert np.diag(covariance) == pytest.approx(found.standard_errors() ** 2, rel=1e-9)
     # The two shares sum to 1.
     assert covariance.sum(axis=1) == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_a_covariance_that_needs_too_much_memory_is_refused_and_errors_are_not(monkeypatch):
+    found = share(table(5))
+    monkeypatch.setattr(sandwich, "MAX_INFLUENCES", 3)
+    with pytest.raises(
+        TooLarge, match=r"covariance of 2 secrets .* standard_errors\(\) needs less"
+    ):
+        found.covariance()
+    assert (found.standard_errors() > 0).all()
 
 
 def test_strata_of_one_cluster_are_named_unless_replicates_tell_the_errors():
