@@ -9,6 +9,7 @@ import narwhals as nw
 
 from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
+from ibukit.tables.arrow_views import has_whole_views, is_view
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB, as_frame
 from ibukit.tables.parquet import ParquetFiles
@@ -99,9 +100,8 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
         types.is_boolean,
         types.is_string,
         types.is_large_string,
-        # Older releases of Arrow have no views.
-        getattr(types, "is_string_view", types.is_string),
         types.is_date32,
+        lambda kind: is_view(kind) and has_whole_views(),
     )
     kinds = [schema.field(name).type for name in wanted]
     # Dictionaries are encodings of their values.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit._ground.extras import EXTRAS, missing_extra
+from ibukit.tables.arrow_views import has_whole_views, is_view
 from ibukit.tables.survey_columns import CLUSTER, NO_SURVEY, STRATUM, SurveyColumns, SurveyRows
 
 # Names of the columns while they are counted; the table's own names may clash.
@@ -278,7 +279,7 @@ def collected(frame: Any) -> nw.DataFrame[Any]:
 
 
 def _groupable(frame: Any) -> Any:
-    """Return the frame with dictionary columns of Arrow decoded and half precision widened."""
+    """Return the frame with half precision widened, and dictionaries and views of Arrow decoded."""
     # pandas cannot group by numbers of half precision.
     half = [name for name, dtype in frame.collect_schema().items() if str(dtype) == "Float16"]
     if half:
@@ -291,6 +292,8 @@ def _groupable(frame: Any) -> Any:
         value_type = getattr(field.type, "value_type", None)
         if str(field.type).startswith("dictionary"):
             table = table.set_column(place, field.name, table.column(place).cast(value_type))
+        elif is_view(field.type) and not has_whole_views():
+            table = table.set_column(place, field.name, table.column(place).cast("large_string"))
     return nw.from_native(table)
 
 

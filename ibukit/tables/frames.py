@@ -75,6 +75,11 @@ def reader_of(stream: Any) -> Any:
         import pyarrow as pa
     except ModuleNotFoundError as error:
         raise missing_extra("this table", "pyarrow") from error
+    # An older Arrow ends the process when it hands views over, even to itself.
+    if isinstance(stream, pa.RecordBatchReader):
+        return stream
+    if isinstance(stream, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(stream.schema, [stream])
     return pa.RecordBatchReader.from_stream(stream)
 
 

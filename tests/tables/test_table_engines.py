@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ibukit as ik
-from ibukit.tables import arrow
+from ibukit.tables import arrow, arrow_views
 from ibukit.tables.columns import Columns
 from ibukit.tables.parquet import ParquetFiles
 from ibukit.tables.paths import DataFile
@@ -124,7 +124,26 @@ def test_texts_as_polars_writes_them_are_counted_by_duckdb(kind, readers, length
     texts = pa.array([*LABELS * 50, None], pa.string()).cast(kind)
     tally = ik.Tally.from_table(ds.dataset(pa.table({"report": texts})), MECHANISM, missing="drop")
     assert tally.counts.tolist() == [50] * 4
-    assert (readers, lengths) == (["scan"], [5])
+    if kind != pa.string_view() or arrow_views.has_whole_views():
+        assert (readers, lengths) == (["scan"], [5])
+
+
+@pytest.mark.parametrize("kind", ["table", "reader", "dataset", "batch"])
+@pytest.mark.parametrize("needs", [0, 10**6])
+def test_views_are_counted_by_an_older_arrow_too(kind, needs, readers, monkeypatch):
+    if needs == 0 and not arrow_views.has_whole_views():
+        pytest.skip("this Arrow is an older one")
+    monkeypatch.setattr(arrow_views, "MIN_ARROW_OF_VIEWS", needs)
+    table = pa.table({"report": pa.array(LABELS * 50, pa.string()).cast(pa.string_view())})
+    held = {
+        "table": lambda: table,
+        "reader": table.to_reader,
+        "dataset": lambda: ds.dataset(table),
+        "batch": lambda: table.to_batches()[0],
+    }[kind]()
+    assert ik.Tally.from_table(held, MECHANISM).counts.tolist() == [50] * 4
+    # what is handed to DuckDB ends the process of an older Arrow
+    assert readers == (["scan"] if needs == 0 and kind == "dataset" else [])
 
 
 WITH_TEXT = pa.schema([("report", pa.string()), ("n", pa.string())])
