@@ -9,18 +9,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import TypeVar
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Bounds, Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.errors import DataChanged
 
 if TYPE_CHECKING:
+    import pandas as pd
     from geopandas import GeoDataFrame
 
 PACKAGE = Path(__file__).parent
@@ -35,9 +38,12 @@ TAXI = (
     "table"
 )
 
+# The alphabet of a data set, for type checkers: a line, a grid, or any other.
+Space = TypeVar("Space", bound=Alphabet, covariant=True, default=Alphabet)
+
 
 @dataclass(frozen=True, eq=False)
-class Dataset(arguments.ReadOnlyArrays):
+class Dataset(arguments.ReadOnlyArrays, Generic[Space]):
     """Counts of people (or check-ins, or trips) over an alphabet.
 
     Attributes
@@ -58,9 +64,21 @@ class Dataset(arguments.ReadOnlyArrays):
 
     name: str
     counts: Ints
-    alphabet: Alphabet
+    alphabet: Space
     source: str
     landmarks: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            counts: NDArray[Any] | Mapping[Any, int] | pd.Series[Any],
+            alphabet: Space,
+            source: str,
+            landmarks: Mapping[str, tuple[float, float]] = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if arguments.labelled("counts", self.counts) is not None:
@@ -81,7 +99,7 @@ class Dataset(arguments.ReadOnlyArrays):
         return f"Dataset({self.name}: n={self.n} over {self.alphabet!r})"
 
 
-def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
+def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset[Line]:
     """Ages of the people in UCI Adult, over 0..99 years as in the consistency paper.
 
     Parameters
@@ -151,7 +169,7 @@ def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
     return Dataset(name, _counts(rows, "count"), labels, ADULT)
 
 
-def load_gowalla(city: str) -> Dataset:
+def load_gowalla(city: str) -> Dataset[Grid]:
     """Check-ins of Gowalla, counted on the grid of cells that a paper uses.
 
     ========================  ===========  =========  ==============================================
@@ -301,7 +319,7 @@ def load_privic_epsilons() -> dict[str, Floats]:
     }
 
 
-def load_taxi_distances() -> Dataset:
+def load_taxi_distances() -> Dataset[Line]:
     """Distances of New York taxi trips in 1,000 bins of 0.03 miles.
 
     They are a substitute for the table of 434,195 trips in the frequency-estimation paper, which
@@ -333,8 +351,8 @@ def load_taxi_payments() -> Dataset:
 
 def _gowalla(
     bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]
-) -> Callable[[str], Dataset]:
-    def load(city: str) -> Dataset:
+) -> Callable[[str], Dataset[Grid]]:
+    def load(city: str) -> Dataset[Grid]:
         # The tables list cells with their counts; cells without check-ins may be missing.
         rows = _read(f"gowalla/{city}.csv")
         cells = [(int(row["row"]), int(row["col"])) for row in rows]
@@ -349,8 +367,8 @@ def _gowalla(
 
 def _privic(
     bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]
-) -> Callable[[str], Dataset]:
-    def load(city: str) -> Dataset:
+) -> Callable[[str], Dataset[Grid]]:
+    def load(city: str) -> Dataset[Grid]:
         rows = _read(f"privic/{city.removeprefix('privic_')}.csv")
         n_rows, n_cols = (max(int(row[axis]) for row in rows) + 1 for axis in ("i", "j"))
         # Their cells start in the north-east and run west, then south: the reverse of our order.
@@ -382,7 +400,7 @@ _SAN_FRANCISCO = {
 }
 # San Francisco in degrees: south, north, west, east.
 _BAY = (37.7228, 37.7946, -122.5153, -122.3789)
-_CITIES: dict[str, Callable[[str], Dataset]] = {
+_CITIES: dict[str, Callable[[str], Dataset[Grid]]] = {
     "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374), _MANHATTAN),
     # A box of 10 km of latitude and 7 km of longitude from the same south-west corner.
     "manhattan_exact_km": _gowalla((40.7044, 40.794231, -74.0205, -73.937439), _MANHATTAN),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -116,7 +116,7 @@ class Posterior(arguments.ReadOnlyArrays):
     def interval(self, level: float, of: OneFunctional) -> tuple[float, float]: ...
     @overload
     def interval(
-        self, level: float = ..., of: ArrayLike | None = ...
+        self, level: float = ..., of: Any = ...
     ) -> tuple[float | Floats, float | Floats]: ...
 
     def interval(
@@ -220,7 +220,7 @@ class Posterior(arguments.ReadOnlyArrays):
     def interval_errors(self, level: float, of: OneFunctional) -> tuple[float, float]: ...
     @overload
     def interval_errors(
-        self, level: float = ..., of: ArrayLike | None = ...
+        self, level: float = ..., of: Any = ...
     ) -> tuple[float | Floats, float | Floats]: ...
 
     def interval_errors(

@@ -142,7 +142,7 @@ class Grid(Alphabet):
         Examples
         --------
         >>> manhattan = Grid.from_bounds(40.7044, 40.7942, -74.0205, -73.9374, 20, 14)
-        >>> tuple(round(side, 4) for side in manhattan.cell_size)
+        >>> tuple(round(side, 4) for side in manhattan.cell_shape)
         (0.4986, 0.5013)
         """
         bounds = geography.check_bounds((lat0, lat1, lon0, lon1))

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit import intervals, model_checks
 from ibukit._ground import arguments
@@ -448,7 +448,7 @@ class Estimate(ReadOnlyArrays):
     @overload
     def standard_errors(self, of: Sequence[Sequence[float]], target: str = ...) -> Floats: ...
     @overload
-    def standard_errors(self, of: ArrayLike, target: str = ...) -> float | Floats: ...
+    def standard_errors(self, of: Any, target: str = ...) -> float | Floats: ...
 
     def standard_errors(self, of: Any = None, target: str = "distribution") -> float | Floats:
         r"""Asymptotic standard errors, of each probability or of weighted sums.
@@ -681,7 +681,7 @@ class Estimate(ReadOnlyArrays):
     def interval(
         self,
         level: float = ...,
-        of: ArrayLike | None = ...,
+        of: Any = ...,
         method: str = ...,
         target: str = ...,
         **options: Any,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import numpy as np
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import TypeVar
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import index_of, name_of_alphabet
 from ibukit.domain.linear_functionals import (
     LinearFunctionals,
+    OneFunctional,
     names_of_questions,
     parse_functionals,
 )
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
 
 # Methods that need the likelihood of whole counts.
 FOR_COUNTS = ("profile", "guaranteed")
+# What type checkers know of the answers: a number for one question, an array for several.
+Found = TypeVar("Found", bound=float | Floats, covariant=True, default=float | Floats)
 
 
 @dataclass(frozen=True, eq=False)
-class Contrast(arguments.ReadOnlyArrays):
+class Contrast(arguments.ReadOnlyArrays, Generic[Found]):
     """Differences or ratios of two samples, a part of a `Comparison`.
 
     Attributes
@@ -57,13 +61,13 @@ class Contrast(arguments.ReadOnlyArrays):
     (0.737, 7e-06)
     """
 
-    estimate: float | Floats
-    interval: tuple[float | Floats, float | Floats]
-    p_value: float | Floats
+    estimate: Found
+    interval: tuple[Found, Found]
+    p_value: Found
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(arguments.ReadOnlyArrays):
+class Comparison(arguments.ReadOnlyArrays, Generic[Found]):
     """Result of `compare`: the first tally against the second.
 
     Attributes
@@ -93,15 +97,15 @@ class Comparison(arguments.ReadOnlyArrays):
     c          -0.029 -0.082  0.023    0.272  0.824        0.574        1.165
     """
 
-    difference: Contrast
+    difference: Contrast[Found]
     level: float
     method: str
     labels: tuple[Any, ...]
-    ratios: Contrast | None
+    ratios: Contrast[Found] | None
     _alphabet: Alphabet | None = None
 
     @property
-    def ratio(self) -> Contrast:
+    def ratio(self) -> Contrast[Found]:
         """Ratios of the first to the second.
 
         Raises
@@ -162,6 +166,35 @@ class Comparison(arguments.ReadOnlyArrays):
             f"Comparison({r} question{'s' * (r != 1)}, level {self.level:g}, "
             f"method {self.method!r})"
         )
+
+
+@overload
+def compare(
+    tally_1: Tally,
+    tally_2: Tally,
+    of: None = ...,
+    level: float = ...,
+    method: str = ...,
+    **options: Any,
+) -> Comparison[Floats]: ...
+@overload
+def compare(
+    tally_1: Tally,
+    tally_2: Tally,
+    of: OneFunctional,
+    level: float = ...,
+    method: str = ...,
+    **options: Any,
+) -> Comparison[float]: ...
+@overload
+def compare(
+    tally_1: Tally,
+    tally_2: Tally,
+    of: Any = ...,
+    level: float = ...,
+    method: str = ...,
+    **options: Any,
+) -> Comparison: ...
 
 
 def compare(

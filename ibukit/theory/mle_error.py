@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import overload
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert, solve_triangular
 from tqdm import tqdm
 
@@ -30,6 +30,10 @@ ROWS_AT_ONCE = 1024
 
 @overload
 def mle_error_bound(mechanism: Mechanism | ArrayLike, n: int) -> float: ...
+@overload
+def mle_error_bound(
+    mechanism: Mechanism | ArrayLike, n: Sequence[int] | NDArray[Any]
+) -> Floats: ...
 @overload
 def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | Floats: ...
 

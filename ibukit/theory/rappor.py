@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, overload
+from collections.abc import Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from ibukit._ground import arguments
@@ -26,6 +27,10 @@ By = Literal["sets", "product"]
 
 @overload
 def rappor_concavity_bound(k: int, epsilon: float, *, n: int, by: By = "sets") -> float: ...
+@overload
+def rappor_concavity_bound(
+    k: int, epsilon: float, *, n: Sequence[int] | NDArray[Any], by: By = "sets"
+) -> Floats: ...
 @overload
 def rappor_concavity_bound(
     k: int, epsilon: float, *, n: ArrayLike, by: By = "sets"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.labels import index_of
-from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.domain.linear_functionals import LinearFunctionals, OneFunctional, parse_functionals
 from ibukit.errors import NotCertified
 from ibukit.estimate import Estimate
 from ibukit.estimate.secrets_of_reports import secrets_of_reports
@@ -124,6 +124,23 @@ class Unfolded(Estimate):
         """
         every_count = np.eye(len(self.distribution))
         return np.sqrt(np.diag(delta_method_covariance(self._information, every_count)))
+
+    @overload
+    def count_intervals(
+        self, level: float = ..., of: None = None, method: str = ..., **options: Any
+    ) -> tuple[Floats, Floats]: ...
+    @overload
+    def count_intervals(
+        self, level: float, of: OneFunctional, method: str = ..., **options: Any
+    ) -> tuple[float, float]: ...
+    @overload
+    def count_intervals(
+        self, level: float = ..., *, of: OneFunctional, method: str = ..., **options: Any
+    ) -> tuple[float, float]: ...
+    @overload
+    def count_intervals(
+        self, level: float = ..., of: Any = ..., method: str = ..., **options: Any
+    ) -> tuple[float | Floats, float | Floats]: ...
 
     def count_intervals(
         self,
