@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
@@ -16,14 +14,14 @@ from ibukit._ground.threads import one_thread
 from ibukit.attack._targets import parse_target
 from ibukit.design import least_information
 from ibukit.design.least_information import RateDistortionProblem
-from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.alphabet import AlphabetLike, as_alphabet
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import ConvergenceError
 
 
 def breakdown_fraction(
-    prior: ArrayLike,
-    alphabet: Alphabet | Sequence[Any] | int,
+    prior: VectorLike,
+    alphabet: AlphabetLike,
     beta: float,
     target: Any,
     *,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import normalize
 from ibukit.domain.grid import Grid
-from ibukit.domain.vectors import aligned_pair, vector_over
+from ibukit.domain.vectors import VectorLike, aligned_pair, vector_over
 
 
-def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
+def coarse_map(weights: VectorLike, grid: Grid, block: int) -> Floats:
     """Average a distribution over blocks of cells.
 
     Each cell gets the mean over its block. Blocks are `block` x `block` cells, counted from the
@@ -64,7 +63,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
     return means[blocks]
 
 
-def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
+def mix_with_public(distribution: VectorLike, public: VectorLike, weight: float) -> Floats:
     r"""Mix the estimate with a public distribution, to design for the mixture.
 
     The prior of the design is :math:`\lambda\,\theta + (1 - \lambda)\,\mathrm{public}` instead of

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._targets import alphabet_or_codes, parse_targets
-from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.alphabet import AlphabetLike
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.domain.report_kind import ReportKind
-from ibukit.domain.vectors import alphabet_of, distribution_over
-from ibukit.estimate import Estimate
+from ibukit.domain.vectors import VectorLike, alphabet_of, distribution_over
 from ibukit.tally.part import on_alphabet
 from ibukit.tally.tally import Tally, single_part
 
 
 def poison_inputs(
-    counts: ArrayLike | Mapping[Any, Any],
+    counts: CountsLike,
     target: Any,
     fraction: float,
     *,
-    alphabet: Alphabet | Sequence[Any] | int | None = None,
+    alphabet: AlphabetLike | None = None,
 ) -> Ints:
     r"""Add adversaries who claim the secret `target`.
 
@@ -87,11 +85,11 @@ def poison_inputs(
 
 
 def poisoned_distribution(
-    distribution: ArrayLike | Estimate,
+    distribution: VectorLike,
     target: Any,
     fraction: float,
     *,
-    alphabet: Alphabet | Sequence[Any] | int | None = None,
+    alphabet: AlphabetLike | None = None,
 ) -> Floats:
     r"""Return the distribution of a population with adversaries.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -15,7 +14,7 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import uniform
 from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
@@ -84,7 +83,7 @@ def robust_mle(
     threshold: float | None = None,
     tol: float = 1e-9,
     stop: Gap | Change | Steps | Discrepancy | None = None,
-    start: ArrayLike | None = None,
+    start: VectorLike | None = None,
     most: int | None = None,
     *,
     strict: bool = True,
@@ -262,7 +261,7 @@ def _early_stopped_ibu(
     secrets: Alphabet,
     shares: Floats,
     stop: Gap | Change | Steps | Discrepancy,
-    start: ArrayLike | None,
+    start: VectorLike | None,
 ) -> Estimate:
     """Run IBU on theta and the adversaries' shares together."""
     k = len(secrets)

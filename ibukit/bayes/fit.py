@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -18,7 +17,7 @@ from ibukit.bayes._marginals import from_frequencies
 from ibukit.bayes._randomized_response import randomized_response_posterior
 from ibukit.bayes.posterior import Exact, Law, Posterior
 from ibukit.domain.status import Status
-from ibukit.domain.vectors import dirichlet_alpha_over
+from ibukit.domain.vectors import VectorLike, dirichlet_alpha_over
 from ibukit.errors import ConvergenceError
 from ibukit.tally.tally import Tally, check_bounded
 from ibukit.tally.trials import refuse_trials
@@ -29,7 +28,7 @@ POSTERIOR_METHODS = ("exact", "enumerate", "gibbs")
 
 def posterior(
     tally: Tally,
-    alpha: ArrayLike,
+    alpha: VectorLike,
     of: str = "distribution",
     *,
     method: str = "exact",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.channels import DenseChannel
 from ibukit.design import least_information
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, as_alphabet
 from ibukit.domain.distributions import uniform
-from ibukit.domain.vectors import distribution_over, positive_distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over, positive_distribution_over
 from ibukit.errors import ConvergenceError
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.solvers import em
@@ -24,13 +23,13 @@ MAX_CHANNELS = 10**7
 
 
 def blahut_arimoto(
-    prior: ArrayLike,
-    alphabet: Alphabet | int,
+    prior: VectorLike,
+    alphabet: AlphabetLike,
     beta: float,
     steps: int | None = 10,
     *,
     tol: float | None = None,
-    start: ArrayLike | None = None,
+    start: VectorLike | None = None,
     strict: bool = True,
 ) -> MatrixMechanism:
     r"""The mechanism of least information for its distortion.
@@ -167,7 +166,7 @@ def _improved(
     return c
 
 
-def _valid_start(start: ArrayLike | None, secrets: Alphabet) -> Floats:
+def _valid_start(start: VectorLike | None, secrets: Alphabet) -> Floats:
     if start is None:
         return uniform(len(secrets))
     why = "and that report would never be made; mix it with the uniform distribution"

@@ -13,12 +13,12 @@ from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design.shokri import LOSS_TOLERANCE
 from ibukit.domain.efficiency import matrix_of
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import ConvergenceError
 
 
 def information_gap(
-    mechanism: privacy.HasMatrix, prior: ArrayLike, beta: float, loss: ArrayLike | None = None
+    mechanism: privacy.HasMatrix, prior: VectorLike, beta: float, loss: ArrayLike | None = None
 ) -> float:
     r"""Bound how far a mechanism is from the best trade-off of privacy and distance.
 
@@ -102,7 +102,7 @@ def information_gap(
 
 def protection_gap(
     mechanism: privacy.HasMatrix,
-    prior: ArrayLike,
+    prior: VectorLike,
     max_quality_loss: float,
     loss: ArrayLike | None = None,
     adversary_loss: ArrayLike | None = None,

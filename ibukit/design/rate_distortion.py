@@ -7,15 +7,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ibukit import privacy
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.design import least_information
-from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.alphabet import AlphabetLike, as_alphabet
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
@@ -72,8 +71,8 @@ class RateDistortion(arguments.ReadOnlyArrays):
 
 
 def rate_distortion(
-    prior: ArrayLike,
-    alphabet: Alphabet | int,
+    prior: VectorLike,
+    alphabet: AlphabetLike,
     beta: float | None = None,
     distortion: float | None = None,
     *,

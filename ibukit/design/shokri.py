@@ -14,8 +14,8 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design._linear_programme import Unsolved
-from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.alphabet import AlphabetLike, as_alphabet
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
@@ -26,8 +26,8 @@ LOSS_TOLERANCE = 1e-9
 
 
 def shokri(
-    prior: ArrayLike,
-    alphabet: Alphabet | int,
+    prior: VectorLike,
+    alphabet: AlphabetLike,
     max_quality_loss: float,
     loss: ArrayLike | None = None,
     adversary_loss: ArrayLike | None = None,

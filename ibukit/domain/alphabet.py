@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -439,7 +439,11 @@ def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
         )
 
 
-def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
+# What `as_alphabet` reads: an alphabet, labels in whatever holds them, or the number of secrets.
+AlphabetLike: TypeAlias = Alphabet | Sequence[Any] | ArrayLike
+
+
+def as_alphabet(alphabet: AlphabetLike) -> Alphabet:
     """Return a bounded alphabet from one, from a list of labels or from an int k.
 
     The int k stands for Line(0, k - 1), and labels that are consecutive integers stand for their

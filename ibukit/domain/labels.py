@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
@@ -21,6 +22,12 @@ ALIGNED_HINT = (
     "; what has labels is aligned by them: rename them as the alphabet has them, or correct the "
     "alphabet"
 )
+
+
+# What `aligned_counts` reads: "array_like of int, or mapping or Series" in docstrings.
+CountsLike: TypeAlias = ArrayLike | Mapping[Any, Any]
+# What `codes_of` reads: labels of any kind, in whatever holds them.
+LabelsLike: TypeAlias = ArrayLike | Sequence[Any]
 
 
 def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints:

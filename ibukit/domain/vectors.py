@@ -8,10 +8,11 @@ labels are not 0, 1, ... in this order, such a Series could be read in two ways,
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -19,6 +20,9 @@ from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.distributions import EstimatedDistribution, is_estimate
 from ibukit.domain.labels import ALIGNED_HINT, codes_of_index, name_of_alphabet
 from ibukit.errors import AlphabetMismatch
+
+# What `aligned` reads: "array_like or labelled" in docstrings.
+VectorLike: TypeAlias = ArrayLike | Mapping[Any, Any] | EstimatedDistribution
 
 
 def aligned(name: str, values: Any, alphabet: Alphabet) -> Any:

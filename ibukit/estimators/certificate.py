@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 
-from numpy.typing import ArrayLike
-
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.efficiency import to_all, to_seen
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.estimate import Estimate, Status
 from ibukit.tally.part import has_likelihood
 from ibukit.tally.tally import Tally, check_tally
 
 
-def gap(tally: Tally, distribution: ArrayLike) -> float:
+def gap(tally: Tally, distribution: VectorLike) -> float:
     r"""Certify a distribution: how far its likelihood may be from the maximum.
 
     .. math:: \max_\phi\;\frac{L(\phi)-L(\theta)}{n}\;\le\;\mathrm{gap}.
@@ -131,7 +129,7 @@ def certified_on_or_off_simplex(
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
 
 
-def as_estimate(value: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
+def as_estimate(value: VectorLike, tally: Tally, name: str, method: str) -> Estimate:
     """Return an estimate unchanged, and a distribution with its certificate.
 
     The error for anything else calls it `name`.

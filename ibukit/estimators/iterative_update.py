@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.efficiency import to_seen
-from ibukit.domain.vectors import positive_distribution_over
+from ibukit.domain.vectors import VectorLike, positive_distribution_over
 from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimate.estimate_groups import EstimateGroups
@@ -35,7 +34,7 @@ MAX_EXPONENT = 700.0
 @overload
 def ibu(
     tally: Tally,
-    start: ArrayLike | None = ...,
+    start: VectorLike | None = ...,
     stop: StoppingRule | EarlyRule = ...,
     max_iter: int = ...,
     strict: bool = ...,
@@ -46,7 +45,7 @@ def ibu(
 @overload
 def ibu(
     tally: TallyGroups,
-    start: ArrayLike | None = ...,
+    start: VectorLike | None = ...,
     stop: StoppingRule | EarlyRule = ...,
     max_iter: int = ...,
     strict: bool = ...,
@@ -56,7 +55,7 @@ def ibu(
 
 def ibu(
     tally: Tally | TallyGroups,
-    start: ArrayLike | None = None,
+    start: VectorLike | None = None,
     stop: StoppingRule | EarlyRule = DEFAULT_STOP,
     max_iter: int = 1_000_000,
     strict: bool = False,
@@ -213,7 +212,7 @@ def ibu(
 
 def gibu(
     tallies: Iterable[Tally],
-    start: ArrayLike | None = None,
+    start: VectorLike | None = None,
     stop: StoppingRule | EarlyRule = DEFAULT_STOP,
     max_iter: int = 1_000_000,
     strict: bool = False,
@@ -283,7 +282,7 @@ def _sufficient_ratio(stop: StoppingRule | EarlyRule) -> float | None:
     return -math.inf if type(stop) is Steps else None
 
 
-def _start(start: ArrayLike | None, tally: Tally) -> Floats:
+def _start(start: VectorLike | None, tally: Tally) -> Floats:
     if start is None:
         return to_seen(np.full(tally.k, 1 / tally.k), tally.efficiency)
     theta = to_seen(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit.bayes.fit import posterior, too_few_draws_message
 from ibukit.domain.status import Status
+from ibukit.domain.vectors import VectorLike
 from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate
 from ibukit.estimators.certificate import certified
@@ -16,7 +16,7 @@ from ibukit.tally.tally import Tally
 
 def posterior_mean(
     tally: Tally,
-    alpha: ArrayLike,
+    alpha: VectorLike,
     of: str = "distribution",
     *,
     method: str = "exact",

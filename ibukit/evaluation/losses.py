@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet, refuse_bins_without_distances
+from ibukit.domain.alphabet import (
+    Alphabet,
+    AlphabetLike,
+    Line,
+    as_alphabet,
+    refuse_bins_without_distances,
+)
 from ibukit.domain.grid import Grid
-from ibukit.domain.vectors import aligned_pair
+from ibukit.domain.vectors import VectorLike, aligned_pair
 from ibukit.errors import ConvergenceError
 
 # Number of pairs of cells up to which the network simplex is faster with all pairs than with a few
@@ -20,7 +25,7 @@ from ibukit.errors import ConvergenceError
 MAX_ALL_PAIRS, MIN_FEW_PAIRS = 500_000, 100
 
 
-def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
+def emd(p: VectorLike, q: VectorLike, alphabet: AlphabetLike, *, strict: bool = True) -> float:
     r"""Earth mover's distance, in the unit of the alphabet.
 
     .. math:: \min_{T\ge0}\sum_{xy}T_{xy}\,d(x,y)
@@ -128,7 +133,7 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     return cost
 
 
-def total_variation(p: ArrayLike, q: ArrayLike) -> float:
+def total_variation(p: VectorLike, q: VectorLike) -> float:
     r"""Total variation distance between two distributions.
 
     It is
@@ -161,7 +166,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.abs(first - second).sum() / 2)
 
 
-def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
+def squared_l2(p: VectorLike, q: VectorLike) -> float:
     r"""Squared Euclidean distance: :math:`\sum_x(p_x-q_x)^2`.
 
     Parameters
@@ -198,7 +203,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     return distance
 
 
-def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:
+def _pair(p: VectorLike, q: VectorLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:
     """Return two distributions of the same secrets, validated."""
     first, second = aligned_pair(("p", "q"), (p, q), alphabet)
     first = arguments.distribution("p", first, None if alphabet is None else len(alphabet))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
 
+# To type checkers a dict of several kinds of callables, kept in a variable, is a dict of objects:
+# that is why `replicate` asks for a mapping to anything.
 Estimator = Callable[[Tally], Estimate | ArrayLike]
 # Largest number of repetitions of each mechanism: the table of results must fit in memory.
 MAX_REPETITIONS = 10**7
@@ -54,7 +56,7 @@ RESULT_COLUMNS = [
 def replicate(
     population: Population,
     mechanisms: Sequence[Mechanism | FreeWill],
-    estimators: Mapping[str, Estimator],
+    estimators: Mapping[str, Any],
     repetitions: int,
     seed: int,
     path: str | os.PathLike[str] | None = None,

@@ -11,6 +11,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Line, require_bounded
 from ibukit.domain.grid import Grid
+from ibukit.domain.labels import LabelsLike
 from ibukit.errors import TooLarge
 from ibukit.identification import _planar_cuts
 from ibukit.mechanisms import (
@@ -40,7 +41,7 @@ TELLING_REPORTS, CANDIDATES_AT_ONCE = 8, 16
 
 
 def dominated(
-    mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False
+    mechanism: Mechanism, reports: LabelsLike, *, codes: bool = False
 ) -> NDArray[np.bool_]:
     r"""Find the secrets that are less likely than another, whatever was reported.
 
@@ -87,7 +88,7 @@ def dominated(
     return _dominated(mechanism.tally(reports, codes=codes).parts[0])
 
 
-def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) -> Ints:
+def likely_subset(mechanism: Mechanism, reports: LabelsLike, *, codes: bool = False) -> Ints:
     r"""Secrets that carry all mass of every maximum likelihood estimate.
 
     This is proven for each secret that is left out. An estimate over the likely subset alone, with

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
@@ -19,6 +19,7 @@ from ibukit._ground.limits import max_factorised_order
 from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.domain.efficiency import determined_among_all, to_seen
+from ibukit.domain.vectors import VectorLike
 from ibukit.errors import ConvergenceError
 from ibukit.identification import _null_spaces
 from ibukit.identification._polytope import ZERO_MASS, Polytope, UnsolvedProgramme
@@ -63,7 +64,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
         """Mask of the secrets whose probability every MLE agrees on (to 1e-7), shape (k,)."""
         return self.upper - self.lower <= MAX_POINT_WIDTH
 
-    def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
+    def bounds(self, weights: VectorLike, *, strict: bool = True) -> tuple[float, float]:
         r"""Least and greatest :math:`\sum_x\mathrm{weights}_x\theta_x` over all MLEs.
 
         With weights 0 and 1 the sum is the probability of an event, with the secrets' values as
@@ -118,7 +119,7 @@ class MaximiserSet(arguments.ReadOnlyArrays):
             return _unless(strict, reason, wider)
         return min(ends), max(ends)
 
-    def distance(self, theta: ArrayLike, *, strict: bool = True) -> float:
+    def distance(self, theta: VectorLike, *, strict: bool = True) -> float:
         r"""Total variation distance from a distribution to the nearest MLE.
 
         It is the min over :math:`\phi` of :math:`\sum_{x} |\theta_{x} - \phi_{x}| / 2`.

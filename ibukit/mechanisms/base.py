@@ -24,7 +24,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet, Line, as_alphabet
-from ibukit.domain.labels import aligned_counts, codes_of
+from ibukit.domain.labels import CountsLike, LabelsLike, aligned_counts, codes_of
 from ibukit.domain.report_kind import ReportKind
 from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible, TooLarge
@@ -151,7 +151,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         """
         return kept
 
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         """Codes of reports given by their labels.
 
         Reports that cannot be listed stand for themselves.
@@ -192,7 +192,9 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
             "ibu"
         )
 
-    def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
+    def randomize(
+        self, secrets: LabelsLike, rng: Generator, *, codes: bool = False
+    ) -> NDArray[Any]:
         """Simulate one report for each user; on devices, use `release` instead.
 
         Parameters
@@ -221,7 +223,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         rng = arguments.generator(rng)
         return self._draw_labelled(secrets, codes, lambda places: self.draw(places, rng))
 
-    def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:
+    def release(self, secrets: LabelsLike, *, codes: bool = False) -> NDArray[Any]:
         """Draw one report for each user, without any rounding, for release.
 
         The random bits come from the operating system. From secret to report only whole numbers are
@@ -267,7 +269,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         """
         return self._exact_sampler().epsilon()
 
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
         It has the same law as ``tally(randomize(secrets, rng))``.
@@ -290,7 +292,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         return self.tally(self.draw(secrets_of_users(counts, self), rng), codes=True)
 
     def _release_from(
-        self, secrets: ArrayLike, codes: bool, random_bits: RandomBits
+        self, secrets: LabelsLike, codes: bool, random_bits: RandomBits
     ) -> NDArray[Any]:
         """Draw as `release` does, drawing from the given random bits."""
         sampler = self._exact_sampler()
@@ -310,7 +312,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         )
 
     def _draw_labelled(
-        self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]
+        self, secrets: LabelsLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
         """Draw from the codes of secrets; the reports are labels if the secrets were."""
         # An unbounded alphabet has no codes: its labels are integers or pairs, used directly.
@@ -324,11 +326,11 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         places, were_codes = self._places(secrets, codes)
         return draw(places) if were_codes else self.label_reports(draw(places))
 
-    def _read_secrets(self, secrets: ArrayLike) -> NDArray[Any]:
+    def _read_secrets(self, secrets: LabelsLike) -> NDArray[Any]:
         """Return secrets over an alphabet without an end, which are their own codes."""
         return arguments.whole_array("secrets", secrets)
 
-    def _places(self, secrets: ArrayLike, codes: bool) -> tuple[Ints, bool]:
+    def _places(self, secrets: LabelsLike, codes: bool) -> tuple[Ints, bool]:
         """Return the codes of secrets over a bounded alphabet, and whether codes were given."""
         # Single numbers on a grid can only be codes, because the label of a cell is a pair.
         if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
@@ -337,7 +339,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
 
     def tally(
         self,
-        reports: ArrayLike,
+        reports: LabelsLike,
         *,
         counts: ArrayLike | None = None,
         codes: bool = False,
@@ -383,7 +385,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         tally = self._count(checked_reports, often)
         return with_weights(tally, checked_reports, often) if weighted else tally
 
-    def _read_reports(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
+    def _read_reports(self, reports: LabelsLike, codes: bool) -> NDArray[Any]:
         """Reports, labels or codes, in the form of `check_reports`."""
         as_codes = arguments.flag("codes", codes)
         read = arguments.whole_array("reports", reports) if as_codes else self.code_reports(reports)
@@ -437,11 +439,12 @@ class FiniteMechanism(Mechanism):
     ...         matrix = (1 - self.skip) * np.eye(self.k)
     ...         matrix[:, 0] += self.skip
     ...         return matrix
-    >>> Shy(3, skip=0.25).matrix()
+    >>> shy = Shy(ik.Line(0, 2), skip=0.25)
+    >>> shy.matrix()
     array([[1.  , 0.  , 0.  ],
            [0.25, 0.75, 0.  ],
            [0.25, 0.  , 0.75]])
-    >>> ik.mle(Shy(3, skip=0.25).tally_counts([50, 30, 0])).distribution
+    >>> ik.mle(shy.tally_counts([50, 30, 0])).distribution
     array([0.5, 0.5, 0. ])
     """
 
@@ -462,7 +465,7 @@ class FiniteMechanism(Mechanism):
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
     @override
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         labels = self.report_alphabet
         if labels.are_codes(reports):
             return arguments.codes("reports", reports, self.m)
@@ -541,7 +544,7 @@ class FiniteMechanism(Mechanism):
     def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
         return arguments.codes("reports", reports, self.m)
 
-    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
+    def tally_counts(self, counts: CountsLike, *, weighted: bool = False) -> Tally:
         r"""The tally of reports that are already counted.
 
         Weights, such as those of surveys, count as numbers of people. Estimates and their gaps are
@@ -582,7 +585,7 @@ class FiniteMechanism(Mechanism):
         )
 
     @override
-    def _read_reports(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
+    def _read_reports(self, reports: LabelsLike, codes: bool) -> NDArray[Any]:
         if arguments.flag("codes", codes) or not self._reports_are_codes:
             return super()._read_reports(reports, codes)
         # These codes come from a look-up in the list of all reports, so they need no further check.
@@ -606,7 +609,7 @@ class FiniteMechanism(Mechanism):
         return reports_by_rows(secrets, self._row, (self.k, self.m), rng)
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         # The reports of all users of one secret are one multinomial draw from its row.
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

@@ -17,7 +17,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.domain.matrices import read_matrix, refuse_entries
 from ibukit.domain.vectors import vector_over
 from ibukit.errors import AlphabetMismatch, NoExactSampler
@@ -380,7 +380,7 @@ class MatrixMechanism(FiniteMechanism):
         return super().draw(secrets[is_seen], rng)
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.
 
         If reports get lost, it is the tally of those that are seen.

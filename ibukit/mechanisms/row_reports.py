@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
+from ibukit.domain.labels import CountsLike
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import Mechanism
@@ -157,7 +158,7 @@ class SignedIndices(RowReports):
         """Number of signs."""
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         # The reports are drawn user by user: a list of all of them may be far too long.
         return Mechanism.simulate(self, secret_counts, rng)
 

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import ResponseChannel
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.tally.tally import Tally
@@ -60,7 +60,7 @@ def _draw(mechanism: FiniteMechanism, secrets: NDArray[Any], rng: Generator) -> 
     return np.array(secrets, dtype=np.int64)
 
 
-def _simulate(mechanism: FiniteMechanism, secret_counts: ArrayLike, rng: Generator) -> Tally:
+def _simulate(mechanism: FiniteMechanism, secret_counts: CountsLike, rng: Generator) -> Tally:
     arguments.generator(rng)
     return mechanism.tally_counts(
         aligned_counts("secret_counts", secret_counts, mechanism.alphabet)

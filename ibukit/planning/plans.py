@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.datasets import Dataset
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.linear_functionals import normal_quantile, parse_functionals
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import FreeWill, Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
@@ -28,10 +27,8 @@ from ibukit.planning.sampled import SimulatedVariances
 from ibukit.planning.variance_models import model_of
 from ibukit.tally.trials import refuse_trials
 
-if TYPE_CHECKING:
-    from ibukit.estimate import Estimate
-
-    Distribution = ArrayLike | Estimate | Dataset
+# The distributions that `near` may be.
+Distribution: TypeAlias = VectorLike | Dataset
 
 
 @overload

@@ -9,12 +9,10 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.distributions import EstimatedDistribution
-from ibukit.domain.vectors import vector_over
+from ibukit.domain.vectors import VectorLike, vector_over
 from ibukit.plotting._looks import DASHES, PALETTE
 from ibukit.plotting._scales import NAME
 
@@ -76,7 +74,7 @@ def _draw_svg() -> None:
     inline.figure_formats = {"svg"}
 
 
-def numbers(values: ArrayLike | EstimatedDistribution, alphabet: Alphabet) -> Floats:
+def numbers(values: VectorLike, alphabet: Alphabet) -> Floats:
     """Return one number for each element, from an array or an estimate over this alphabet."""
     return vector_over("values", values, alphabet)
 

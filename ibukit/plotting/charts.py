@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from ibukit._ground.arguments import Floats
+from ibukit.domain.vectors import VectorLike
 from ibukit.plotting._looks import HATCHES, estimator_of, looks
 from ibukit.plotting._scales import NAME, white_at_zero
 from ibukit.plotting._style import axes_for, numbers
@@ -140,7 +141,7 @@ def boxes(
 
 def triangle(
     tally: Tally,
-    marks: Mapping[str, Sequence[ArrayLike]] | None = None,
+    marks: Mapping[str, Sequence[VectorLike]] | None = None,
     ax: Axes | None = None,
     levels: int = 12,
 ) -> Axes:

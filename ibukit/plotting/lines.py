@@ -9,27 +9,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.alphabet import AlphabetLike, Line, as_alphabet
 from ibukit.domain.distributions import EstimatedDistribution, is_estimate
 from ibukit.domain.grid import Grid
+from ibukit.domain.vectors import VectorLike
 from ibukit.errors import AlphabetMismatch
 from ibukit.plotting import categories
 from ibukit.plotting._looks import ESTIMATORS, looks
 from ibukit.plotting._style import axes_for, numbers, plural
 
-Curves = (
-    Mapping[str, ArrayLike | EstimatedDistribution]
-    | Sequence[ArrayLike | EstimatedDistribution]
-    | EstimatedDistribution
-    | Floats
-)
+Curves = Mapping[str, VectorLike] | Sequence[VectorLike] | EstimatedDistribution | Floats
 
 
-def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = None) -> Axes:
+def distributions(alphabet: AlphabetLike, curves: Curves, ax: Axes | None = None) -> Axes:
     """Draw distributions on a line, or on labels.
 
     On a line the first distribution (the truth) is filled, and the others are lines over it; on
@@ -94,8 +89,8 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
 
 
 def panels(
-    alphabet: Alphabet | int,
-    truth: ArrayLike,
+    alphabet: AlphabetLike,
+    truth: VectorLike,
     estimates: Mapping[str, EstimatedDistribution],
     columns: int = 2,
 ) -> Figure:
@@ -164,7 +159,7 @@ def value_label(line: Line) -> str:
     return f"× {line.unit}" if line.unit[:1].isdigit() else plural(line.unit) or "value"
 
 
-def _line(alphabet: Alphabet | int) -> Line:
+def _line(alphabet: AlphabetLike) -> Line:
     line = as_alphabet(alphabet)
     if not isinstance(line, Line):
         raise AlphabetMismatch(
@@ -173,7 +168,7 @@ def _line(alphabet: Alphabet | int) -> Line:
     return line
 
 
-def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribution]]:
+def _named(curves: Curves) -> Iterator[tuple[str, VectorLike]]:
     """Yield each distribution with a name: its own, the method of an estimate, or a number."""
     if isinstance(curves, Mapping):
         yield from curves.items()

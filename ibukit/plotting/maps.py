@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import ScaledTranslation, Transform, blended_transform_factory
-from numpy.typing import ArrayLike
 
 from ibukit.domain import geography
-from ibukit.domain.distributions import EstimatedDistribution
 from ibukit.domain.grid import Grid
 from ibukit.domain.places import is_geopandas
 from ibukit.domain.places import positions as read_positions
+from ibukit.domain.vectors import VectorLike
 from ibukit.errors import AlphabetMismatch
 from ibukit.plotting import outlines
 from ibukit.plotting._scales import white_at_zero
@@ -36,7 +35,7 @@ STRIP_POINTS = 9
 
 def heatmap(
     grid: Grid,
-    values: ArrayLike | EstimatedDistribution,
+    values: VectorLike,
     ax: Axes | None = None,
     vmax: float | None = None,
     scale: bool = True,
@@ -129,7 +128,7 @@ def heatmap(
 
 def maps(
     grid: Grid,
-    pictures: Mapping[str, ArrayLike | EstimatedDistribution],
+    pictures: Mapping[str, VectorLike],
     columns: int = 3,
     places: GeoDataFrame | GeoSeries | None = None,
     norm: Normalize | None = None,

@@ -16,7 +16,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit._ground.binomial_bounds import binomial_bounds
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import codes_of
+from ibukit.domain.labels import LabelsLike, codes_of
 from ibukit.errors import TooLarge
 
 # Largest number of ordered pairs of secrets times different reports; comparing these takes seconds.
@@ -101,7 +101,7 @@ def audit(
     *,
     n: int = 100_000,
     confidence: float = 0.99,
-    secrets: ArrayLike | None = None,
+    secrets: LabelsLike | None = None,
 ) -> Audit:
     r"""Bound the epsilon of a sampler from below by drawn reports.
 

@@ -15,7 +15,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.efficiency import observable_matrix
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import TooLarge
 from ibukit.privacy.closed_forms import registered
 
@@ -139,7 +139,7 @@ def _closed_epsilon(mechanism: HasMatrix, *, metric: bool) -> float:
     return float(_logs(mechanism).max() if closed is None else closed)
 
 
-def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> Ints:
+def best_guess(mechanism: HasMatrix, prior: VectorLike, loss: ArrayLike | None = None) -> Ints:
     r"""Return the best guess of the secret after each report.
 
     .. math:: \arg\min_z\sum_x\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,z).
@@ -191,7 +191,7 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     return ties.argmax(axis=1).astype(np.int64)
 
 
-def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
+def adversary_loss(mechanism: HasMatrix, prior: VectorLike, loss: ArrayLike | None = None) -> float:
     r"""Return the adversary's expected loss if every guess is optimal.
 
     It is
@@ -244,7 +244,7 @@ def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | Non
     return float(_costs(mechanism, prior, loss).min(axis=1).sum())
 
 
-def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
+def quality_loss(mechanism: HasMatrix, prior: VectorLike, loss: ArrayLike | None = None) -> float:
     r"""Return the user's expected loss.
 
     .. math:: \sum_{xy}\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,y).
@@ -294,7 +294,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     return float(weights @ (matrix * arguments.losses("loss", values, *matrix.shape)).sum(axis=1))
 
 
-def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
+def mutual_information(mechanism: HasMatrix, prior: VectorLike) -> float:
     r"""Return the mutual information of report and secret, in nats.
 
     .. math::
@@ -391,7 +391,7 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
     return float(row[reports].sum())
 
 
-def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
+def exposure(mechanism: HasMatrix, prior: VectorLike, secret: int) -> float:
     r"""Return the expected posterior probability of a secret after its own report.
 
     It is
@@ -498,7 +498,7 @@ def _reports(mechanism: HasMatrix, weights: Floats) -> Floats:
         return mechanism.forward(weights)  # type: ignore[attr-defined]
 
 
-def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
+def _costs(mechanism: HasMatrix, prior: VectorLike, loss: ArrayLike | None) -> Floats:
     """Return sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
     matrix = observable_matrix(mechanism)
     weights = distribution_over("prior", prior, mechanism.alphabet)

@@ -20,7 +20,7 @@ from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit.domain.labels import aligned_counts
 from ibukit.domain.matrices import alphabet_of
-from ibukit.domain.vectors import vector_over
+from ibukit.domain.vectors import VectorLike, vector_over
 from ibukit.errors import AlphabetMismatch, TooLarge, WeightsRefused
 from ibukit.files.json_values import from_json, to_json
 from ibukit.files.storage import load, save
@@ -581,7 +581,7 @@ class Tally(arguments.ReadOnlyArrays):
         self._keep(_dropped=tuple(sorted(dropped.items())))
         return self
 
-    def forward(self, theta: ArrayLike) -> Floats:
+    def forward(self, theta: VectorLike) -> Floats:
         """Probability of each seen report, shape (s,).
 
         The secrets are distributed as `theta`. With several mechanisms the probability is that

@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.vectors import VectorLike
 from ibukit.fisher_information import contrasts
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.theory.asymptotics import interior_distribution, principal_axes
 
 
-def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
+def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: VectorLike) -> float:
     r"""The limiting earth mover's distance of the MLE on a line.
 
     The limit of :math:`\sqrt{n}\,E` EMD(MLE, :math:`\theta`) is

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.vectors import positive_distribution_over
+from ibukit.domain.vectors import VectorLike, positive_distribution_over
 from ibukit.errors import NotInvertible
 from ibukit.fisher_information import contrasts
 from ibukit.fisher_information.bits import BitInformation
@@ -19,7 +19,7 @@ from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.matrix import as_mechanism
 
 
-def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
+def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: VectorLike) -> float:
     r"""The limiting mean squared error of the MLE, times n.
 
     The limit of :math:`n\,\mathbb E\lVert\mathrm{MLE}-\theta\rVert_2^2` as n grows is
@@ -119,7 +119,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         return _from_matrix(mechanism, p)
 
 
-def interior_distribution(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
+def interior_distribution(name: str, values: VectorLike, alphabet: Alphabet) -> Floats:
     """Check a distribution without zeros."""
     why = "and at the boundary the error has another limit; leave out secrets that nobody has"
     return positive_distribution_over(name, values, alphabet, why)

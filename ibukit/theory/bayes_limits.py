@@ -13,7 +13,7 @@ from scipy.special import betaln, gammaln
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
-from ibukit.domain.vectors import dirichlet_alpha_over
+from ibukit.domain.vectors import VectorLike, dirichlet_alpha_over
 from ibukit.errors import ConvergenceError, NotInvertible
 from ibukit.fisher_information import contrasts
 from ibukit.identification.identifiability import identifiable
@@ -108,7 +108,7 @@ class BayesLimits:
 
 def bayes_limits(
     mechanism: Mechanism | ArrayLike,
-    alpha: ArrayLike,
+    alpha: VectorLike,
     *,
     rng: Generator | None = None,
     draws: int = 10_000,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import project_to_simplex
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.mechanisms import average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_mechanism
 from ibukit.mechanisms.categorical.independent_bits import is_bits
@@ -18,7 +18,7 @@ from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
 from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
 
-def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
+def inv_squared_error(mechanism: Mechanism, theta: VectorLike) -> float:
     r"""The exact squared error of raw INV, times n.
 
     .. math::
@@ -117,7 +117,7 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
 
 
 def compound_squared_error(
-    mechanisms: Sequence[Mechanism], theta: ArrayLike, weights: ArrayLike | None = None
+    mechanisms: Sequence[Mechanism], theta: VectorLike, weights: ArrayLike | None = None
 ) -> float:
     r"""The exact squared error of combined mechanisms, times n.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Line
-from ibukit.domain.vectors import dirichlet_alpha_over, distribution_over
+from ibukit.domain.vectors import VectorLike, dirichlet_alpha_over, distribution_over
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
@@ -215,7 +215,7 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     return LdpBounds(k1, k2, by_k1, by_k2)
 
 
-def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None) -> float:
+def least_asymptotic_mse(k: int, epsilon: float, theta: VectorLike | None = None) -> float:
     r"""Lower bound on `asymptotic_mse` over all private mechanisms.
 
     It holds for all epsilon-private mechanisms, at the given :math:`\theta` or, if none is given,

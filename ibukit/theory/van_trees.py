@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Line
-from ibukit.domain.vectors import dirichlet_alpha_over
+from ibukit.domain.vectors import VectorLike, dirichlet_alpha_over
 from ibukit.theory._overflow import number_of_secrets, refuse_overflow
 
 # Points of the quadrature for the mean over U.
@@ -26,7 +25,7 @@ def van_trees_bound(
     epsilon: float,
     *,
     n: int,
-    alpha: ArrayLike,
+    alpha: VectorLike,
     of: Literal["distribution", "frequencies"] = "distribution",
 ) -> float:
     r"""Lower bound on the mean squared error of any estimate.

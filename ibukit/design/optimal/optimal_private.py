@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import shortest_path
 
 from ibukit._ground import arguments, limits
@@ -25,7 +24,8 @@ from ibukit.design.optimal.extremal_columns import (
 )
 from ibukit.design.optimal.grids.hill_climbing import climbed_columns
 from ibukit.design.optimal.heuristic_paths import guessed_columns
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import AlphabetLike, as_alphabet
+from ibukit.domain.vectors import VectorLike
 from ibukit.errors import ConvergenceError
 from ibukit.fisher_information import contrasts
 from ibukit.mechanisms import MatrixMechanism
@@ -74,8 +74,8 @@ class OptimalDesign:
 
 
 def optimal_private(
-    prior: ArrayLike,
-    alphabet: Alphabet | int,
+    prior: VectorLike,
+    alphabet: AlphabetLike,
     epsilon: float,
     criterion: Literal["mse", "emd"] = "mse",
     *,

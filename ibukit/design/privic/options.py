@@ -14,9 +14,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.design.blahut_arimoto import MAX_CHANNELS
 from ibukit.design.least_information import valid_beta
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, as_alphabet
 from ibukit.domain.distributions import Population, uniform
-from ibukit.domain.vectors import positive_distribution_over
+from ibukit.domain.vectors import VectorLike, positive_distribution_over
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally
@@ -91,12 +91,12 @@ def tally_source(population: Population | ArrayLike | Draw, alphabet: Alphabet) 
 
 
 def privic_options(
-    alphabet: Alphabet | int,
+    alphabet: AlphabetLike,
     beta: float,
     ba_steps: int | None,
     ibu_steps: int | None,
-    start: ArrayLike | None,
-    ba_start: ArrayLike | None,
+    start: VectorLike | None,
+    ba_start: VectorLike | None,
     restart: bool,
     combine: str,
     tol: float,
@@ -129,7 +129,7 @@ def _valid_steps(name: str, steps: int | None) -> int | None:
     return None if steps is None else arguments.whole(name, steps, 1, MAX_CHANNELS)
 
 
-def _full_support(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
+def _full_support(name: str, values: VectorLike, alphabet: Alphabet) -> Floats:
     why = "and neither BA nor IBU could ever raise it; mix it with the uniform distribution"
     # The copy keeps the loop apart from later changes of the caller's array.
     return arguments.frozen(positive_distribution_over(name, values, alphabet, why).copy())

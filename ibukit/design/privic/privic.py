@@ -17,9 +17,9 @@ from ibukit._ground.threads import one_thread
 from ibukit.design.blahut_arimoto import blahut_arimoto
 from ibukit.design.privic import options, restored
 from ibukit.design.privic.options import Draw
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.domain.distributions import Population, quantize
-from ibukit.domain.vectors import distribution_over, positive_distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over, positive_distribution_over
 from ibukit.errors import AlphabetMismatch, ConvergenceError, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate, certified
@@ -149,13 +149,13 @@ class Privic:
 
     def __init__(
         self,
-        alphabet: Alphabet | int,
+        alphabet: AlphabetLike,
         beta: float = 1.0,
         ba_steps: int | None = 8,
         ibu_steps: int | None = 10,
         *,
-        start: ArrayLike | None = None,
-        ba_start: ArrayLike | None = None,
+        start: VectorLike | None = None,
+        ba_start: VectorLike | None = None,
         restart: bool = False,
         combine: Literal["last", "average"] = "last",
         tol: float = 1e-9,
@@ -214,7 +214,7 @@ class Privic:
         return self._mechanism
 
     def collect(
-        self, tally: Tally, estimate: Estimate | ArrayLike | None = None, *, strict: bool = True
+        self, tally: Tally, estimate: VectorLike | None = None, *, strict: bool = True
     ) -> Estimate:
         r"""End the cycle: its reports give the next distribution and the next mechanism.
 
@@ -310,7 +310,7 @@ class Privic:
         start = own.start if own.restart else self.distribution
         return ibu(tally, start=start, stop=Steps(own.ibu_steps))
 
-    def _accept(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
+    def _accept(self, tally: Tally, estimate: VectorLike) -> Estimate:
         """Return the caller's estimate, validated."""
         values: Any = estimate
         if isinstance(estimate, Estimate):

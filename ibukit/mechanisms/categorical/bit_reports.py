@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.bit_texts import bits_in_texts
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, LabelsLike, aligned_counts
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
@@ -42,7 +42,7 @@ class WholeRows(FiniteMechanism):
         return Line(0, self.m - 1)
 
     @override
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         return arguments.whole_array("reports", reports)
 
     @override
@@ -59,7 +59,7 @@ class BitsInBlocks(WholeRows):
         """Number of bits of a report."""
 
     @override
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         values = super().code_reports(reports)
         # In files the bits of a report are a text, alone or beside a number.
         if values.dtype.kind in "OUT" and values.ndim in (1, 2) and len(values):
@@ -85,7 +85,7 @@ class BitsInBlocks(WholeRows):
     """The count of numbers that a report has before its bits."""
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
         Bit rows are drawn in blocks, so that memory stays bounded.

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import plane
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, Line, as_alphabet
 from ibukit.domain.grid import Grid
 from ibukit.mechanisms.categorical.tight_constraints import check_metric
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
@@ -76,7 +76,7 @@ class Exponential(GridMechanism):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

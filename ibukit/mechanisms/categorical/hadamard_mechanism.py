@@ -15,7 +15,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, Channel, HadamardChannel
 from ibukit.channels.base import slices_of
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.errors import TooLarge
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.row_reports import MAX_CODES, SignedIndices
@@ -89,7 +89,7 @@ class HadamardMechanism(SignedIndices):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, epsilon: float, bits: int = 1) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float, bits: int = 1) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import HadamardChannel
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
+from ibukit.domain.labels import CountsLike
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon, level_of_equal_pairs
 from ibukit.privacy import closed_forms
@@ -101,7 +102,7 @@ class HadamardResponse(FiniteMechanism):
 
         def __init__(
             self,
-            alphabet: Alphabet | int,
+            alphabet: AlphabetLike,
             epsilon: float,
             blocks: int | None = None,
             published: bool = False,
@@ -180,7 +181,7 @@ class HadamardResponse(FiniteMechanism):
         return block * b + column
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         return Mechanism.simulate(self, secret_counts, rng)
 
     @override

@@ -14,7 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import RowMajorChannel
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
@@ -84,7 +84,7 @@ class HistogramEncoding(Mechanism):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

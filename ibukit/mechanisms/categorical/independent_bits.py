@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit import exact
 from ibukit._ground import arguments
@@ -18,7 +18,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.errors import AlphabetMismatch, LikelihoodUnknown, TooLarge
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.categorical import bit_reports
@@ -111,7 +111,7 @@ class IndependentBits(BitReports):
         return Tally((make_tally_part(BitSums(self), np.arange(self.k + 1), counts),))
 
     @override
-    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
+    def tally_counts(self, counts: CountsLike, *, weighted: bool = False) -> Tally:
         try:
             return super().tally_counts(counts, weighted=weighted)
         except AlphabetMismatch as error:
@@ -133,7 +133,7 @@ class IndependentBits(BitReports):
         return rows
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         # If many users have few bits, each of the 2^k rows occurs so often that one multinomial
         # draw for each secret is far less work than a row for each user.

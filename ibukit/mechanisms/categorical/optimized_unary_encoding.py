@@ -11,7 +11,7 @@ import numpy as np
 
 from ibukit import exact
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.mechanisms.categorical.independent_bits import UNARY_FORMS, IndependentBits
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.privacy import closed_forms
@@ -56,7 +56,7 @@ class OptimizedUnaryEncoding(IndependentBits):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float) -> None: ...
 
     @override
     def _rare_probability(self, epsilon: float) -> float:

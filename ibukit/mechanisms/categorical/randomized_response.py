@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import ResponseChannel
-from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, as_alphabet
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon, level_of_equal_pairs
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -72,7 +72,7 @@ class RandomizedResponse(FiniteMechanism):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
@@ -113,7 +113,7 @@ class RandomizedResponse(FiniteMechanism):
         return np.where(honest, secrets, (secrets + other) % self.k)
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
         With probability truth - lie a report is the secret, otherwise a uniform draw from all

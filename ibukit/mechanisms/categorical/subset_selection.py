@@ -19,7 +19,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.epsilon_range import level_of_equal_pairs
@@ -105,7 +105,7 @@ class SubsetSelection(BitReports):
     if TYPE_CHECKING:
 
         def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, size: int | None = None
+            self, alphabet: AlphabetLike, epsilon: float, size: int | None = None
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit._ground.typing import override
 from ibukit.channels import plane
-from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, Line, as_alphabet
 from ibukit.domain.grid import Grid
 from ibukit.errors import Infeasible
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
@@ -106,7 +106,7 @@ class TightConstraints(GridMechanism):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields; Infeasible if the mechanism does not exist."""

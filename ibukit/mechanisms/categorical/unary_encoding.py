@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.mechanisms.categorical.independent_bits import UNARY_FORMS, BitsOfGivenProbabilities
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.privacy import closed_forms
@@ -63,7 +63,7 @@ class UnaryEncoding(BitsOfGivenProbabilities):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(self, alphabet: Alphabet | int, p: float, q: float) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, p: float, q: float) -> None: ...
 
     @override
     def _check_probabilities(self) -> None:

@@ -18,7 +18,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.channels.lookup import MAX_LEVELS, pack_levels
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, as_alphabet
 from ibukit.errors import AlphabetMismatch, NoExactSampler
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
@@ -97,7 +97,7 @@ class LinkedRounds(Mechanism):
 
         def __init__(
             self,
-            alphabet: Alphabet | int,
+            alphabet: AlphabetLike,
             permanent: tuple[float, float],
             instantaneous: tuple[float, float],
             rounds: int,

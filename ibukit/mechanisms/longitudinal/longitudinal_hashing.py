@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ibukit import exact
 from ibukit._ground.arguments import Ints
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.longitudinal.longitudinal_response import LongitudinalResponse
 from ibukit.mechanisms.longitudinal.memoised import Memoised
@@ -73,7 +73,7 @@ class LongitudinalHashing(Memoised, HashedReports):
     if TYPE_CHECKING:
 
         def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float, g: int | None = None
+            self, alphabet: AlphabetLike, epsilon: float, epsilon_inf: float, g: int | None = None
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit import exact
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, as_alphabet
+from ibukit.domain.labels import CountsLike
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -73,9 +74,7 @@ class LongitudinalResponse(Memoised, FiniteMechanism):
     # For type checkers: the arguments, before they are converted to the fields.
     if TYPE_CHECKING:
 
-        def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
-        ) -> None: ...
+        def __init__(self, alphabet: AlphabetLike, epsilon: float, epsilon_inf: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
@@ -129,7 +128,7 @@ class LongitudinalResponse(Memoised, FiniteMechanism):
         return self.second.draw(self.kept.draw(secrets, rng), rng)
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k), from the law of one report."""
         # A class that inherits may have another law, which its matrix says.
         if type(self) is not LongitudinalResponse:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.errors import NoExactSampler
 from ibukit.mechanisms.categorical.bit_reports import Bits
 from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenProbabilities
@@ -84,7 +84,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
         def __init__(
             self,
-            alphabet: Alphabet | int,
+            alphabet: AlphabetLike,
             permanent: tuple[float, float],
             instantaneous: tuple[float, float],
         ) -> None: ...
@@ -98,7 +98,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     @classmethod
     def osue(
-        cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
+        cls, alphabet: AlphabetLike, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-OSUE: OUE once, then SUE each round; one report is that of OUE at `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
@@ -106,7 +106,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     @classmethod
     def sue(
-        cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
+        cls, alphabet: AlphabetLike, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-SUE: SUE once, then SUE each round; one report is that of RAPPOR at `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
@@ -114,7 +114,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     @classmethod
     def oue(
-        cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
+        cls, alphabet: AlphabetLike, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-OUE: OUE once, then rounds with p2 = 1/2 and the q2 that gives `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
@@ -122,7 +122,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     @classmethod
     def soue(
-        cls, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
+        cls, alphabet: AlphabetLike, epsilon: float, epsilon_inf: float
     ) -> LongitudinalUnaryEncoding:
         """L-SOUE: SUE once, then rounds with p2 = 1/2 and the q2 that gives `epsilon`."""
         first, permanent = check_levels(epsilon, epsilon_inf)
@@ -130,7 +130,7 @@ class LongitudinalUnaryEncoding(Memoised, BitsOfGivenProbabilities):
 
     @classmethod
     def rappor(
-        cls, alphabet: Alphabet | int, f: float, p: float, q: float
+        cls, alphabet: AlphabetLike, f: float, p: float, q: float
     ) -> LongitudinalUnaryEncoding:
         """Basic RAPPOR of two stages, one bit for each secret, by its paper's f, p and q.
 

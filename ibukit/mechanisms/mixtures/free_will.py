@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.mechanisms.base import Mechanism, require_same_alphabet
 from ibukit.mechanisms.draws import drawable
 from ibukit.tally.tally import Tally, pool
@@ -95,7 +95,7 @@ class FreeWill(arguments.ReadOnlyArrays):
         """The secrets."""
         return self.mechanisms[0].alphabet
 
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the pooled tally of a whole population.
 
         Mechanisms that nobody chose are left out.

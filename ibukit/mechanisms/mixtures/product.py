@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
@@ -19,6 +19,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.channels.product import ProductChannel
 from ibukit.domain.alphabet import MAX_LABELS, Alphabet
+from ibukit.domain.labels import CountsLike, LabelsLike
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.exact import ExactSampler, RandomBits
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
@@ -205,12 +206,12 @@ class ProductMechanism(FiniteMechanism):
         )
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         # Reports are drawn person by person, because a row of the matrix may be too long.
         return Mechanism.simulate(self, secret_counts, rng)
 
     @override
-    def code_reports(self, reports: ArrayLike) -> Ints:
+    def code_reports(self, reports: LabelsLike) -> Ints:
         rows, d = arguments.listed("reports", reports), len(self.parts)
         for index, row in enumerate(rows):
             if not isinstance(row, (tuple, list)) or len(row) != d:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.points.real_numbers import real_numbers
@@ -68,6 +68,11 @@ class Duchi(UnbiasedNumbers):
     >>> ik.theory.identifiable(mechanism).rank
     2
     """
+
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     every_report_is_possible: ClassVar[bool] = True
 

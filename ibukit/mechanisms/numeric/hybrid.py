@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.numeric.duchi import Duchi, is_point, two_points
 from ibukit.mechanisms.numeric.piecewise import Piecewise
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
@@ -70,6 +71,11 @@ class HybridMechanism(UnbiasedNumbers):
     >>> mechanism.report_variance().round(4)
     array([1.0423, 1.0423, 1.0423, 1.0423, 1.0423])
     """
+
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     every_report_is_possible: ClassVar[bool] = True
 

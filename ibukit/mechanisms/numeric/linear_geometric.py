@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Line
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.matrix import MatrixMechanism
@@ -148,7 +148,7 @@ class LinearGeometric(Mechanism):
         return self._noise.draw(secrets, rng)
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k + spread).
 
         It moves the users together, step by step, because the noise has no memory.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, Windows
@@ -55,6 +56,11 @@ class Piecewise(WindowReports, UnbiasedNumbers):
     >>> bool(abs(mechanism.estimate_mean(reports) - 5 / 3) < 0.3)
     True
     """
+
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     every_report_is_possible: ClassVar[bool] = True
 

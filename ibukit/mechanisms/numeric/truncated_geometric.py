@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit import exact
 from ibukit._ground import arguments
@@ -16,7 +16,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 from ibukit.domain.alphabet import Line
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
@@ -113,7 +113,7 @@ class TruncatedGeometric(FiniteMechanism):
         return self._noise.truncate(self._noise.draw(secrets, rng))
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
         Values beyond an end are reported as that end.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,11 +27,6 @@ class UnbiasedNumbers(RealReports):
 
     alphabet: Line
     epsilon: float
-
-    # For type checkers: the arguments, before they are converted to the fields.
-    if TYPE_CHECKING:
-
-        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

@@ -20,7 +20,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import Alphabet, Line
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, LabelsLike, aligned_counts
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
@@ -69,7 +69,7 @@ class RealReports(FiniteMechanism):
         return Line(0, self.m - 1)
 
     @override
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         return real_numbers("reports", reports)
 
     @override
@@ -104,7 +104,7 @@ class RealReports(FiniteMechanism):
         return self.restore_reports(super().draw(secrets, rng))
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
         If there are few users, their reports are drawn one by one. If there are many, there is one

@@ -13,6 +13,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.grid import Grid
+from ibukit.domain.labels import LabelsLike
 from ibukit.domain.report_kind import ReportKind
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.points.coordinates import centres, coordinates_of
@@ -70,7 +71,7 @@ class PointReports(Mechanism):
         return kept[:, 0] if self.dimension == 1 else kept[:, :-1]
 
     @override
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         if isinstance(self.alphabet, Grid):
             return coordinates_of(self.alphabet, reports, "reports")
         return real_numbers("reports", reports, self.dimension)

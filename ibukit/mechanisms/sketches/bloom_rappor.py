@@ -18,7 +18,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import LookupChannel
 from ibukit.channels.line import split_factor
 from ibukit.channels.lookup import levels_per_byte
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.row_reports import NumberedBits
@@ -118,7 +118,7 @@ class BloomRappor(NumberedBits):
 
         def __init__(
             self,
-            alphabet: Alphabet | int,
+            alphabet: AlphabetLike,
             bits: int,
             hashes: int,
             cohorts: int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,6 +14,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import split_factor
+from ibukit.domain.alphabet import AlphabetLike
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.row_reports import NumberedBits
 from ibukit.mechanisms.sketches import _sketch_kernels
@@ -90,6 +91,13 @@ class CountMeanSketch(Sketch, NumberedBits):
     array([[3, 0, 1, 0, 1],
            [4, 1, 0, 0, 0]], dtype=uint8)
     """
+
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, alphabet: AlphabetLike, epsilon: float, rows: int, width: int, seed: int = 0
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import HadamardChannel
+from ibukit.domain.alphabet import AlphabetLike
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.row_reports import SignedIndices
 from ibukit.mechanisms.sketches.sketch import Sketch
@@ -78,6 +79,13 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     array([[ 3,  3,  1],
            [ 4,  3, -1]])
     """
+
+    # For type checkers: the arguments, before they are converted to the fields.
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, alphabet: AlphabetLike, epsilon: float, rows: int, width: int, seed: int = 0
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

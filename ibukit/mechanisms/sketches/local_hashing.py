@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibukit._ground import arguments
-from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike
 from ibukit.mechanisms.sketches.hashed_reports import HashedReports
 
 
@@ -97,7 +97,7 @@ class LocalHashing(HashedReports):
 
         def __init__(
             self,
-            alphabet: Alphabet | int,
+            alphabet: AlphabetLike,
             epsilon: float,
             g: int | None = None,
             balanced: bool = False,

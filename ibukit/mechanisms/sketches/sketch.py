@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +27,6 @@ class Sketch(RowReports):
     rows: int
     width: int
     seed: int = 0
-
-    # For type checkers: the arguments, before they are converted to the fields.
-    if TYPE_CHECKING:
-
-        def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0
-        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields; ValueError if the hash functions tell no secrets apart."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
@@ -18,7 +18,7 @@ from ibukit.channels import Channel, DenseChannel, offset_masses
 from ibukit.channels.plane import MAX_MATRIX_ENTRIES, PlaneChannel, is_fourier_faster, remapped
 from ibukit.domain.alphabet import require_bounded
 from ibukit.domain.grid import Grid
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon, finite_epsilon, is_infinite
 from ibukit.tally.tally import Tally
@@ -61,7 +61,7 @@ class GridMechanism(FiniteMechanism):
         return self._full_channel.rows(np.array([secret]))[0]
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
         There is one multinomial per secret; on a large grid, users of secrets that few share are

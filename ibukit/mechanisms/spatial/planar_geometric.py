@@ -20,7 +20,7 @@ from ibukit.channels.line import split_factor
 from ibukit.channels.plane import infinite, is_fourier_faster
 from ibukit.domain import pair_names, places
 from ibukit.domain.grid import Grid
-from ibukit.domain.labels import aligned_counts
+from ibukit.domain.labels import CountsLike, LabelsLike, aligned_counts
 from ibukit.domain.plane import cells_without_end
 from ibukit.domain.report_kind import ReportKind
 from ibukit.mechanisms.base import Mechanism
@@ -114,7 +114,7 @@ class PlanarGeometric(Mechanism):
         return cumulative / cumulative[-1]
 
     @override
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+    def code_reports(self, reports: LabelsLike) -> NDArray[Any]:
         """Pairs (row, column) of cells; points become the cells that hold them.
 
         The names of columns say whether pairs are cells or points. In an array, pairs of floats
@@ -123,7 +123,7 @@ class PlanarGeometric(Mechanism):
         return self._cells_of(reports, "reports")
 
     @override
-    def _read_secrets(self, secrets: ArrayLike) -> NDArray[Any]:
+    def _read_secrets(self, secrets: LabelsLike) -> NDArray[Any]:
         return self._cells_of(secrets, "secrets")
 
     def _cells_of(self, reports: ArrayLike, name: str) -> NDArray[Any]:
@@ -218,7 +218,7 @@ class PlanarGeometric(Mechanism):
         return add_saturating(cells, offsets * rng.choice([-1, 1], size=offsets.shape))
 
     @override
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, secret_counts: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
         If there are more than :math:`2^{26}` users, there is one multinomial per secret, over the

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.linear_functionals import parse_functionals
-from ibukit.domain.vectors import distribution_over
+from ibukit.domain.vectors import VectorLike, distribution_over
 from ibukit.errors import ImpossibleReport
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.surveys.design import SurveyDesign
 from ibukit.mechanisms.surveys.two_samples import TwoSampleDesign
 
 
+@overload
+def posterior_odds(design: FiniteMechanism, prior: VectorLike, of: Any = ...) -> Floats: ...
+@overload
 def posterior_odds(
-    design: FiniteMechanism | TwoSampleDesign, prior: ArrayLike, of: Any = None
+    design: TwoSampleDesign, prior: VectorLike, of: Any = ...
+) -> tuple[Floats, ...]: ...
+@overload
+def posterior_odds(
+    design: FiniteMechanism | TwoSampleDesign, prior: VectorLike, of: Any = ...
+) -> Floats | tuple[Floats, ...]: ...
+
+
+def posterior_odds(
+    design: FiniteMechanism | TwoSampleDesign, prior: VectorLike, of: Any = None
 ) -> Floats | tuple[Floats, ...]:
     r"""Odds that a person has the sensitive attribute A, given each report.
 

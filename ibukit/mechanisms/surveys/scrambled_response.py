@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,7 @@ from ibukit import privacy
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.alphabet import Alphabet, AlphabetLike, as_alphabet
 from ibukit.errors import UselessDesign
 from ibukit.mechanisms.base import FiniteMechanism
 
@@ -109,7 +108,7 @@ class ScrambledResponse(FiniteMechanism):
 
         def __init__(
             self,
-            alphabet: Alphabet | int | Sequence[float],
+            alphabet: AlphabetLike,
             numbers: ArrayLike,
             shares: ArrayLike | None = None,
             scramble: Literal["replace", "add", "multiply"] = "add",

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import CountsLike, LabelsLike
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.surveys.design import two_labels
 from ibukit.tally.tally import Tally
@@ -84,7 +84,7 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
         """The larger of the tight local-DP levels of both samples."""
         return max(sample.epsilon for sample in self.samples)
 
-    def tally(self, first: ArrayLike, second: ArrayLike, *, codes: bool = False) -> Tally:
+    def tally(self, first: LabelsLike, second: LabelsLike, *, codes: bool = False) -> Tally:
         """Count the reports of both samples into one tally.
 
         Parameters
@@ -98,7 +98,9 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
         one, two = self.samples
         return one.tally(first, codes=codes) + two.tally(second, codes=codes)
 
-    def tally_counts(self, first: ArrayLike, second: ArrayLike, *, weighted: bool = False) -> Tally:
+    def tally_counts(
+        self, first: CountsLike, second: CountsLike, *, weighted: bool = False
+    ) -> Tally:
         """Make one tally of reports that are already counted.
 
         Parameters
@@ -112,7 +114,7 @@ class TwoSampleDesign(arguments.ReadOnlyArrays, ABC):
         pooled = one.tally_counts(first, weighted=weighted)
         return pooled + two.tally_counts(second, weighted=weighted)
 
-    def simulate(self, first: ArrayLike, second: ArrayLike, rng: Generator) -> Tally:
+    def simulate(self, first: CountsLike, second: CountsLike, rng: Generator) -> Tally:
         """Draw the tally of two whole samples.
 
         Parameters
