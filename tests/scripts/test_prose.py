@@ -55,13 +55,20 @@ def instances(name, words, is_heading=False):
     return HABITS[name].places(prose.Text("page", "page:1", words, is_heading), EXCEPTED)
 
 
-def test_no_page_has_more_than_it_had():
+@pytest.fixture(scope="module")
+def texts():
+    """All pages, as reading them takes seconds."""
+    return list(prose.texts())
+
+
+def test_no_page_has_more_than_it_had(texts, monkeypatch):
+    monkeypatch.setattr(prose, "texts", {prose.ROOT: texts}.get)
     assert prose.grown(prose.survey()) == [], "run `make prose` for the places"
 
 
-def test_all_that_is_read_is_found():
+def test_all_that_is_read_is_found(texts):
     words = Counter()
-    for text in prose.texts():
+    for text in texts:
         words[text.page] += len(text.words.split())
     pages = {"README.md", "book/recipes.md", "book/reference/tools.md", "book/index.ipynb"}
     pages |= {"book/schematics", "book/moving", "ibukit/solvers", "ibukit", "data/ledger.csv"}
