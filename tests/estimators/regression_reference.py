@@ -1,4 +1,4 @@
-"""The likelihood of the regression written out person by person, and maximised by scipy.
+"""The likelihood of the regression written out, and maximised by scipy.
 
 It is the model of R's `rr::rrreg` and `RRreg::RRlog`, P(z = 1) = c F(x' b) + d with the constants
 of the design, and of `GLMMRR` without random effects; with more secrets that of a latent
@@ -11,12 +11,11 @@ from scipy.optimize import minimize
 
 def log_likelihood(beta, X, matrices, reports, weights=None):
     """Sum of log P(z_i); beta of shape (k - 1, d), which may be complex, X with its intercept."""
-    total = 0.0
-    for i, (x, M, z) in enumerate(zip(X, matrices, reports, strict=True)):
-        odds = np.exp(np.concatenate([[0.0], beta @ x]))
-        p = odds / odds.sum()
-        total = total + (1.0 if weights is None else weights[i]) * np.log(p @ np.asarray(M)[:, z])
-    return total
+    # One row for each person: the probabilities of the secrets, and of the report given each.
+    odds = np.exp(np.column_stack([np.zeros(len(X)), X @ beta.T]))
+    seen = np.array([np.asarray(M)[:, z] for M, z in zip(matrices, reports, strict=True)])
+    logs = np.log((odds * seen).sum(axis=1) / odds.sum(axis=1))
+    return (logs if weights is None else weights * logs).sum()
 
 
 def gradient(beta, *data):
