@@ -26,7 +26,7 @@ test: $(VENV)/.ok ## run the tests, the doctests and every chapter
 	$(BIN)/python scripts/notebooks.py check
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
-slow: $(VENV)/.ok ## run the statistical tests that take minutes
+slow: $(VENV)/.ok ## run the tests that take minutes: statistics, and the shown cells of each chapter alone
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
 fuzz: $(VENV)/.ok ## call every public name with wrong input, an answer or a clear error; SEED=0 EXAMPLES=10000

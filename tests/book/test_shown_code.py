@@ -7,12 +7,16 @@ what glues numbers into the text are evidence, which a switch in the header show
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import re
+import symtable
+from collections.abc import Iterator
 from typing import Any
 
 import nbformat
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 import notebooks
 from test_changed_chapters import assigned, raised, setting
@@ -128,6 +132,37 @@ def test_a_page_shows_what_a_reader_would_copy(stem):
     assert faults(read(stem)) == []
 
 
+def missing_names(notebook: Any) -> list[str]:
+    """The names that shown cells read, but neither they nor Python define, in whatever order."""
+    # commands of IPython become calls of get_ipython()
+    plain = TransformerManager().transform_cell
+    tables = [symtable.symtable(plain(c["source"]), c["id"], "exec") for c in shown(notebook)]
+    defined = {s.get_name() for top in tables for s in top.get_symbols() if s.is_assigned()}
+    defined |= {s.get_name() for top in tables for s in top.get_symbols() if s.is_imported()}
+    read = {
+        symbol.get_name()
+        for top in tables
+        for table in inner_tables(top)
+        for symbol in table.get_symbols()
+        if symbol.is_referenced() and (table is top or symbol.is_global())
+    }
+    return sorted(read - defined - {*dir(builtins), "get_ipython"})
+
+
+def inner_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from inner_tables(child)
+
+
+@pytest.mark.parametrize("stem", CHAPTERS)
+def test_every_name_that_a_shown_cell_reads_is_shown(stem):
+    assert missing_names(read(stem)) == []
+
+
+# Names are looked at above, and whole chapters are run by nbval. What only this run finds is a
+# hidden cell that changes what a shown cell reads.
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", CHAPTERS)
 def test_the_shown_cells_run_one_after_the_other(stem, tmp_path):
     notebooks.execute(copied(read(stem)), tmp_path)
@@ -206,5 +241,9 @@ def test_the_ends_of_a_range_are_put_into_the_first_cell(end, value):
 
 def test_a_shown_cell_that_needs_a_hidden_one_does_not_run(tmp_path):
     hidden = toy(FIRST, ("helper = len", "remove-cell"), "helper([])")
+    assert missing_names(hidden) == ["helper"]
+    assert (
+        missing_names(toy(FIRST, "helper = len", "def f(x):\n    return [helper(x), SEED]")) == []
+    )
     with pytest.raises(notebooks.CellExecutionError, match="helper"):
         notebooks.execute(copied(hidden), tmp_path)
