@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 from mypy import api
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,26 +53,34 @@ CALLS = {
 }
 
 
-def revealed(calls, folder, monkeypatch):
-    """The type of each call as mypy reveals it, without the names of modules."""
-    # Of this directory mypy keeps what it knows of the package, so that it takes seconds.
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setitem(os.environ, "MYPYPATH", str(ROOT))
+WITHOUT_A_TYPE = "__import__('json').loads(estimate.to_json())"
+
+
+@pytest.fixture(scope="module")
+def revealed(tmp_path_factory):
+    """The type of each call as mypy reveals it, without the names of modules.
+
+    Every call is asked for in one run, as what mypy reads first is most of what a run takes.
+    """
+    folder, calls = tmp_path_factory.mktemp("types"), [*CALLS, WITHOUT_A_TYPE]
     snippet = HEAD + "".join(f"    reveal_type({call})\n" for call in calls)
     (folder / "calls.py").write_text(snippet, "utf8")
-    out, errors, _ = api.run(["--no-error-summary", str(folder / "calls.py")])
+    with pytest.MonkeyPatch.context() as patch:
+        # Of this directory mypy keeps what it knows of the package, so that it takes seconds.
+        patch.chdir(ROOT)
+        patch.setitem(os.environ, "MYPYPATH", str(ROOT))
+        out, errors, _ = api.run(["--no-error-summary", str(folder / "calls.py")])
     assert not errors
-    return [
+    kinds = [
         re.sub(r"\b[a-z_]\w*\.(?=\w)", "", found)
         for found in re.findall(r'Revealed type is "(.*)"', out)
     ]
+    return dict(zip(calls, kinds, strict=True))
 
 
-def test_every_public_call_has_a_type(tmp_path, monkeypatch):
-    found = dict(zip(CALLS, revealed(CALLS, tmp_path, monkeypatch), strict=True))
-    assert {call: kind for call, kind in found.items() if kind != CALLS[call]} == {}
+def test_every_public_call_has_a_type(revealed):
+    assert {call: revealed[call] for call, kind in CALLS.items() if revealed[call] != kind} == {}
 
 
-def test_a_call_without_a_type_is_seen(tmp_path, monkeypatch):
-    parsed = "__import__('json').loads(estimate.to_json())"
-    assert revealed([parsed], tmp_path, monkeypatch) == ["Any"]
+def test_a_call_without_a_type_is_seen(revealed):
+    assert revealed[WITHOUT_A_TYPE] == "Any"
