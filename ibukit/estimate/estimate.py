@@ -707,7 +707,7 @@ class Estimate(ReadOnlyArrays):
           number of questions times the cube of the number of secrets exceeds :math:`2^{24}`, its
           value for one question about 256 secrets, or for all 64 shares of 64 secrets. For a
           measured matrix and over a background it is "profile" where this applies, else "wald".
-          `summary` and tables say which.
+          `summary` says which.
         - ``"wald"``: :math:`w \cdot \theta` -+ z standard errors, which cover with probability
           about `level` at distributions without zeros. The interval is cut off at the least and the
           largest value that any distribution can have (0 and 1 for a probability), and is void
