@@ -80,8 +80,8 @@ def sentences():
         f"The estimate is off by {landing['index_off']} years (earth mover's distance); "
         f"in {landing['index_reps']} repetitions the mean is {landing['index_smooth']}.",
         f"IBU takes {steps['ibu_steps']} steps to reach a gap of $10^{{-10}}$",
-        f"after {settings[0]} steps, under randomised response and RAPPOR, "
-        f"it loses to matrix inversion in {settings[1]} settings",
+        f"{settings[0]} steps are too few in {settings[1]} settings of randomised response and "
+        "RAPPOR, where matrix inversion wins",
         f"takes {steps['conic_least']} to {steps['conic_most']} times as long",
         f"and {quickest.min():.2g} to {quickest.max():.2g} times on fourteen matrices",
         f"it takes {landing['index_steps']} steps. The gap",
