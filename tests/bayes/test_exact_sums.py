@@ -127,9 +127,10 @@ def test_gibbs_draws_have_its_tails(k, n):
         assert (below.mean(), above.mean()) == pytest.approx((0.05, 0.05), abs=margin)
 
 
-def test_the_law_of_many_reports_is_normal():
+@pytest.mark.parametrize("n", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+def test_the_law_of_many_reports_is_normal(n):
     """Far from zeros the posterior is about normal, with the deviation that the integrals give."""
-    counts = np.full(10, 10_000_000)
+    counts = np.full(10, n)
     posterior = ik.posterior(ik.RandomizedResponse(10, 2.0).tally_counts(counts), 1.0)
     lower, upper = posterior.interval(0.6826894921370859)
     np.testing.assert_allclose((upper - lower) / 2, posterior.standard_deviations, rtol=1e-4)

@@ -30,15 +30,16 @@ from ibukit.fisher_information import contrasts
 from oracles import naive
 
 GRID = ik.Grid(2, 5)
+pytestmark = pytest.mark.usefixtures("listed_once")
 
 
 def measure_of(k):
     return Criterion(contrasts(k), False)
 
 
-def exact(distances, theta):
+def exact(distances, theta, columns=extremal_logs):
     """The bound on all columns, which are listed."""
-    points, sizes = deviations(extremal_logs(distances), theta)
+    points, sizes = deviations(columns(distances), theta)
     return optimal_design(
         points @ contrasts(len(theta)), sizes / sizes.sum(), measure_of(len(theta))
     )[1]
@@ -78,20 +79,20 @@ def test_the_bound_is_below_the_optimum_and_of_some_use(problem, largest):
 
 
 @pytest.mark.parametrize("eps", [0.2, 0.5, 2.0])
-def test_a_patch_of_all_secrets_leaves_nothing(eps):
+def test_a_patch_of_all_secrets_leaves_nothing(eps, listed):
     distances, theta = eps * ik.Grid(3, 3).distances(), ik.uniform(9)
     assert solve_patch_relaxation(distances, theta, measure_of(9)).bound == pytest.approx(
-        exact(distances, theta), rel=5e-4
+        exact(distances, theta, listed), rel=5e-4
     )
 
 
 @pytest.mark.parametrize("eps", [pytest.param(0.2, marks=pytest.mark.slow), 0.5, 2.0])
-def test_ten_cells_by_patches_of_nine(eps, rng):
+def test_ten_cells_by_patches_of_nine(eps, rng, listed):
     """Columns that climb come to the optimum of all 15,030,
     and the bound is within three hundredths.
     """
     theta = 0.5 * rng.dirichlet(np.ones(10)) + 0.05
-    best = exact(eps * GRID.distances(), theta)
+    best = exact(eps * GRID.distances(), theta, listed)
     logs, weights, bound = climbed_columns(eps * GRID.distances(), theta, measure_of(10))
     points = deviations(logs, theta)[0] @ contrasts(10)
     value = measure_of(10).value((points.T * weights) @ points)
@@ -147,23 +148,23 @@ def test_patches_of_a_grid_are_squares():
 
 
 @pytest.mark.parametrize("eps", [pytest.param(0.2, marks=pytest.mark.slow), 2.0])
-def test_columns_climb_to_extremal_ones(eps, rng):
+def test_columns_climb_to_extremal_ones(eps, rng, listed):
     """From anywhere private, never down, and to columns of the list;
     the best of them is nearly the best of all.
     """
     distances, theta = eps * GRID.distances(), ik.uniform(10)
-    listed = extremal_logs(distances)
+    extremal = listed(distances)
     told = solve_patch_relaxation(distances, theta, measure_of(10))
     tangent = Tangent.of(told.dual, contrasts(10), theta)
     starts = within_bounds(eps * rng.normal(size=(60, 10)), distances)
     found = hill_climb(starts, distances, tangent, rng)
     gaps = (
-        np.abs(found[:, None] - found[:, None, :1] - (listed - listed[:, :1]))
+        np.abs(found[:, None] - found[:, None, :1] - (extremal - extremal[:, :1]))
         .max(axis=2)
         .min(axis=1)
     )
     assert gaps.max() < 1e-6 * eps
-    best = scores(listed, tangent).max()
+    best = scores(extremal, tangent).max()
     assert 0.999 * best <= scores(found, tangent).max() <= best * (1 + 1e-9)
     one = unique_up_to_symmetry(hill_climb(starts[:1], distances, tangent, rng), distances)
     assert scores(one, tangent)[0] >= scores(starts[:1], tangent)[0]
@@ -239,13 +240,13 @@ def test_forms_that_prove_nothing_are_an_error(monkeypatch):
         solve_patch_relaxation(GRID.distances(), ik.uniform(10), measure_of(10))
 
 
-def test_where_the_method_finds_nothing_the_first_forms_prove_little(monkeypatch):
+def test_where_the_method_finds_nothing_the_first_forms_prove_little(monkeypatch, listed):
     monkeypatch.setattr(patch_relaxation, "MAX_ITERATIONS", 0)
     distances, theta = 0.5 * GRID.distances(), ik.uniform(10)
     assert (
         0
         < solve_patch_relaxation(distances, theta, measure_of(10)).bound
-        <= exact(distances, theta)
+        <= exact(distances, theta, listed)
     )
 
 

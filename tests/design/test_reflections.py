@@ -8,7 +8,6 @@ import pytest
 import ibukit as ik
 from ibukit.design.optimal.column_generation import deviations
 from ibukit.design.optimal.column_weights import Criterion
-from ibukit.design.optimal.extremal_columns import extremal_logs
 from ibukit.design.optimal.grids import hill_climbing as climbing
 from ibukit.design.optimal.grids import patch_relaxation
 from ibukit.design.optimal.grids.hill_climbing import climbed_columns
@@ -19,6 +18,7 @@ from ibukit.design.optimal.large_design import large_optimal_design
 from ibukit.fisher_information import contrasts
 
 GRID = ik.Grid(2, 5)
+pytestmark = pytest.mark.usefixtures("listed_once")
 
 
 def measure_of(k):
@@ -81,10 +81,10 @@ def test_one_mirror_where_the_prior_has_one():
     assert found.images.tolist() == [list(range(12)), [8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3]]
 
 
-def test_of_columns_that_are_images_one_stays(rng):
+def test_of_columns_that_are_images_one_stays(rng, listed):
     distances = GRID.distances()
     found = Reflections.of(distances, ik.uniform(10))
-    logs = extremal_logs(distances)
+    logs = listed(distances)
     kept = found.unique_up_to_symmetry(logs, distances)
     assert len(logs) / 4 <= len(kept) < len(logs) / 3
     every = {tuple(row) for row in np.rint(1e6 * (logs - logs[:, :1]))}
@@ -96,11 +96,12 @@ def test_of_columns_that_are_images_one_stays(rng):
 def test_of_patches_that_are_images_one_stays():
     distances = ik.Grid(5, 4).distances()
     found = Reflections.of(distances, ik.uniform(20))
-    firsts, sizes = unique_patches(patches_of(distances), found.images)
+    every = patches_of(distances)
+    firsts, sizes = unique_patches(every, found.images)
     # of 3 x 2 squares those in the middle row are images of one another, and those at the corners
     assert sorted(sizes) == [2, 4]
     images = {tuple(sorted(image[patch.secrets])) for patch in firsts for image in found.images}
-    assert images == {tuple(patch.secrets) for patch in patches_of(distances)}
+    assert images == {tuple(patch.secrets) for patch in every}
 
 
 @pytest.mark.parametrize("eps", [0.5, 2.0])
@@ -117,11 +118,11 @@ def test_the_bound_and_the_design_are_those_without_reflections(eps, monkeypatch
     assert measure_of(12).value((points.T * others) @ points) == pytest.approx(value, rel=1e-2)
 
 
-def test_weights_of_columns_for_their_images_are_as_good_as_of_all(rng):
+def test_weights_of_columns_for_their_images_are_as_good_as_of_all(rng, listed):
     theta, distances = ik.uniform(9), 0.5 * ik.Grid(3, 3).distances()
     found = Reflections.of(distances, theta)
     measure = Criterion(found.basis, False)
-    kept = found.unique_up_to_symmetry(extremal_logs(distances), distances)
+    kept = found.unique_up_to_symmetry(listed(distances), distances)
     values = []
     for logs, kinds in ((kept, found.kinds), (found.spread(kept), None)):
         points, sizes = deviations(logs, theta)
