@@ -364,9 +364,9 @@ def test_few_steps_whatever_the_size(rng):
     assert assert_certified(*large(10**5, 10**7, 0.01, rng), 1e-10)[1] <= 30
 
 
-def test_memory_is_a_few_vectors(rng):
-    k = 10**6
-    channel, q = large(k, 10**7, 0.05, rng)
+@pytest.mark.parametrize("k", [2 * 10**5, pytest.param(10**6, marks=pytest.mark.slow)])
+def test_memory_is_a_few_vectors(k, rng):
+    channel, q = large(k, 10 * k, 0.05, rng)
     tracemalloc.start()
     theta, _ = maximise(channel, q, 1e-10)
     peak = tracemalloc.get_traced_memory()[1]
