@@ -67,6 +67,8 @@ def test_districts_that_tile_the_grid_add_up_to_one_and_have_their_names():
         (ik.Alphabet(["a", "b"]), districts(box(0, 0, 1, 1)), AlphabetMismatch, "only a Grid"),
     ],
 )
+# an older geopandas hands a point to pyproj in a way that numpy deprecates
+@pytest.mark.filterwarnings("ignore:Conversion of an array:DeprecationWarning")
 def test_districts_that_mean_nothing_certain_are_refused(grid, shapes, error, message):
     estimate = ik.mle(
         ik.RandomizedResponse(grid, epsilon=2.0).tally_counts(np.arange(1, len(grid) + 1))

@@ -62,9 +62,10 @@ def test_a_frame_numbered_in_any_way_is_over_a_line(axis):
 def test_durations_are_no_integers():
     days = [np.timedelta64(1, "D"), np.timedelta64(2, "D")]
     assert ik.Alphabet(days) == ik.Alphabet(np.array(days))
-    assert ik.Alphabet([days[0], 1]).labels_of([0, 1]).tolist() == [days[0], 1], (
-        "1 is not made a duration"
-    )
+    if days[0] != 1:  # to an older numpy they are equal
+        assert ik.Alphabet([days[0], 1]).labels_of([0, 1]).tolist() == [days[0], 1], (
+            "1 is not made a duration"
+        )
     for refused in (lambda: ik.Line(*days), lambda: ik.RandomizedResponse(days[1], 1.0)):
         with pytest.raises(ValueError, match=r"must be a whole number, got np\.timedelta64"):
             refused()
@@ -242,7 +243,8 @@ def test_moments_of_every_unit_are_those_of_an_index(unit, kind, tmp_path):
     estimate = ik.mle(tally)
     assert estimate[labels[1]] == estimate[index[1]] == estimate.distribution[1]
     assert ik.emd(estimate, estimate.to_series(), mechanism.alphabet) == 0
-    assert estimate.to_series().index.equals(index)
+    # releases of pandas count moments in different units
+    assert estimate.to_series().index.tolist() == index.tolist()
     other = np.datetime64("1970-01-01T00:00:00.000000001", "ns")
     with pytest.raises(ik.errors.AlphabetMismatch, match="not in the alphabet"):
         mechanism.tally([other])
