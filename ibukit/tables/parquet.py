@@ -44,10 +44,12 @@ class ParquetFiles(ByDuckDB):
         ]
 
         def relation(connection: Any) -> Any:
-            options: dict[str, Any] = {"files": shown, "by_name": by_name}
-            source = "FROM read_parquet($files, union_by_name = $by_name, hive_partitioning = false"
+            # Names are literals: with parameters, a DuckDB older than 2 reads all rows at once.
+            listed = ", ".join(map(_literal, shown))
+            options = f"union_by_name = {by_name}, hive_partitioning = false"
+            source = f"FROM read_parquet([{listed}], {options}"
             if not keys - own:
-                return connection.sql(f"{source})", params=options)
+                return connection.sql(f"{source})")
             import pandas as pd
 
             # DuckDB itself would read columns also from folders above the table's, and prefer them
@@ -55,9 +57,7 @@ class ParquetFiles(ByDuckDB):
             values = {key: [file.partition[key] for file in files] for key in keys - own}
             folders = pd.DataFrame({FILE: names, **values}, dtype="str").drop_duplicates()
             connection.register("folders", folders)
-            return connection.sql(
-                f"{source}, filename = '{FILE}') JOIN folders USING (\"{FILE}\")", params=options
-            )
+            return connection.sql(f"{source}, filename = '{FILE}') JOIN folders USING (\"{FILE}\")")
 
         super().__init__(", ".join(paths[:3]), relation)
 
@@ -86,6 +86,11 @@ class ParquetFiles(ByDuckDB):
             return False
         first, *others = self._schemas.values()
         return all(first.equals(other) for other in others)
+
+
+def _literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _schemas(paths: list[str]) -> dict[str, Any]:

@@ -220,3 +220,13 @@ def test_counts_of_several_files_are_too_many_together(tmp_path):
         write(tmp_path / f"{label}.csv", pd.DataFrame({"report": [label], "n": [2**62]}))
     with pytest.raises(ik.errors.TooLarge, match=r"table's counts must sum to less than 2\^63"):
         ik.Tally.from_table(tmp_path, MECHANISM, count="n")
+
+
+@pytest.mark.parametrize("name", ["it's", "'", "a') UNION (SELECT 'b", "\\'", "$files", "x;--"])
+def test_quotes_in_the_names_of_files_are_part_of_the_names(tmp_path, name):
+    for place in (tmp_path / name, tmp_path / name / f"eps={name}"):
+        place.mkdir(exist_ok=True)
+    write(tmp_path / name / f"{name}.parquet", ROWS)
+    write(tmp_path / name / f"eps={name}" / f"{name}.parquet", ROWS)
+    for path in (tmp_path / name / f"{name}.parquet", tmp_path / name / f"eps={name}"):
+        assert ik.Tally.from_table(path, MECHANISM).n == len(ROWS)
