@@ -9,7 +9,7 @@ import narwhals as nw
 
 from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
-from ibukit.tables.arrow_views import has_whole_views, is_view
+from ibukit.tables.arrow_views import has_whole_views
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB, as_frame
 from ibukit.tables.parquet import ParquetFiles
@@ -101,7 +101,7 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
         types.is_string,
         types.is_large_string,
         types.is_date32,
-        lambda kind: is_view(kind) and has_whole_views(),
+        *([types.is_string_view] if has_whole_views() else []),
     )
     kinds = [schema.field(name).type for name in wanted]
     # Dictionaries are encodings of their values.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 # Before this release grouping by views is not implemented, and a process that hands short texts in
 # views to another library, as to DuckDB, ends.
 MIN_ARROW_OF_VIEWS = 25
@@ -14,8 +12,3 @@ def has_whole_views() -> bool:
     import pyarrow
 
     return pyarrow.cpp_version_info.major >= MIN_ARROW_OF_VIEWS
-
-
-def is_view(kind: Any) -> bool:
-    """Return whether a type of Arrow is that of texts as views."""
-    return str(kind) == "string_view"

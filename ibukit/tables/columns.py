@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit._ground.extras import EXTRAS, missing_extra
-from ibukit.tables.arrow_views import has_whole_views, is_view
+from ibukit.tables.arrow_views import has_whole_views
 from ibukit.tables.survey_columns import CLUSTER, NO_SURVEY, STRATUM, SurveyColumns, SurveyRows
 
 # Names of the columns while they are counted; the table's own names may clash.
@@ -287,12 +287,14 @@ def _groupable(frame: Any) -> Any:
     # Arrow cannot group chunks whose dictionaries differ.
     if not frame.implementation.is_pyarrow():
         return frame
+    from pyarrow import types
+
     table = frame.to_native()
     for place, field in enumerate(table.schema):
         value_type = getattr(field.type, "value_type", None)
         if str(field.type).startswith("dictionary"):
             table = table.set_column(place, field.name, table.column(place).cast(value_type))
-        elif is_view(field.type) and not has_whole_views():
+        elif types.is_string_view(field.type) and not has_whole_views():
             table = table.set_column(place, field.name, table.column(place).cast("large_string"))
     return nw.from_native(table)
 
