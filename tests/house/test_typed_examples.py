@@ -2,10 +2,7 @@
 
 import ast
 import doctest
-import os
 import re
-
-from mypy import api
 
 from source_rules import (
     ROOT,
@@ -14,6 +11,7 @@ from source_rules import (
     nodes,
     nodes_of_these_tests,  # noqa: F401 - a fixture
 )
+from type_checker import said_of
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Lines that mypy rightly or unavoidably refuses, by the reason.
@@ -107,32 +105,27 @@ def readme_examples():
         yield f"README.md, {number}", code.splitlines()
 
 
-def complaints(examples, folder, monkeypatch):
+def complaints(examples, folder):
     """What mypy says about the lines of examples: the example's name, the line, the complaint."""
     lines, names = ["# mypy: allow-redefinition, allow-untyped-defs"], [""]
     for number, (name, code) in enumerate(examples):
         # Each is a function, because the names of one mean nothing in another.
         lines += [f"def example_{number}() -> None:", *(f"    {line}" for line in code)]
         names += [name] * (1 + len(code))
-    # Of this directory mypy keeps what it knows of the package, so that it takes seconds.
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setitem(os.environ, "MYPYPATH", str(ROOT))
-    (folder / "examples.py").write_text("\n".join(lines) + "\n", "utf8")
-    out, errors, _ = api.run(["--no-error-summary", str(folder / "examples.py")])
-    assert not errors
-    found = re.findall(r"examples\.py:(\d+): error: (.*)", out)
+    said = said_of("\n".join(lines) + "\n", folder)
+    found = re.findall(r"code\.py:(\d+): error: (.*)", said)
     return [(names[int(at) - 1], lines[int(at) - 1].strip(), what) for at, what in found]
 
 
-def test_what_docstrings_and_the_readme_show_passes_type_checkers(tmp_path, monkeypatch):
+def test_what_docstrings_and_the_readme_show_passes_type_checkers(tmp_path):
     examples = [*docstring_examples(), *readme_examples(), ("KINDS", KINDS.splitlines())]
-    found = complaints(examples, tmp_path, monkeypatch)
+    found = complaints(examples, tmp_path)
     waived = {line for lines in WAIVED.values() for line in lines}
     assert [each for each in found if each[1] not in waived] == []
     assert waived <= {line for _, line, _ in found}
 
 
-def test_an_argument_of_another_type_is_seen(tmp_path, monkeypatch):
+def test_an_argument_of_another_type_is_seen(tmp_path):
     code = ["import ibukit as ik", "ik.RandomizedResponse(3, epsilon='1')"]
-    found = complaints([("right", code[:1]), ("wrong", code)], tmp_path, monkeypatch)
+    found = complaints([("right", code[:1]), ("wrong", code)], tmp_path)
     assert [(name, line) for name, line, _ in found] == [("wrong", code[1])]
